@@ -179,7 +179,7 @@ export class BenchmarkService {
     const benchmark = await this.store.get(id);
     if (benchmark === null) throw notFound(id);
     const { status, submitter } = benchmark;
-    if (status === 'accepting') throw conflict(id, status, 'Send it in again with the same Idempotency-Key.');
+    if (status === 'accepting') throw conflict(id, status, 'Send it again with the same Idempotency-Key.');
     if (status !== 'running') {
       for (const run of await this.store.runs(id)) {
         if ((run.ungraded ?? 0) > 0) await this.store.grade(run.id, null);
@@ -210,7 +210,7 @@ export class BenchmarkService {
     const status = await this.statusOf(id);
     if (OPEN.includes(status)) throw conflict(id, status, 'Cancel it first.');
     const open = await this.store.runs(id, { statuses: ['queued', 'running'] });
-    if (open.some(({ handed }) => handed)) throw conflict(id, status, 'Some of its runs are still under way.');
+    if (open.some(({ handed }) => handed)) throw conflict(id, status, 'Some of its runs are still in progress.');
     await this.store.delete(id);
     for (const { id: run } of await samplingRunsOf(id, this.runs)) await this.runs.delete(run).catch(unlessConflict);
   }

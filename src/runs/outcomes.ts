@@ -104,6 +104,6 @@ export class NoOutcomeError extends UnavailableError {
   readonly retryable = true;
 
   constructor(runId: string, why: string) {
-    super(`Run "${runId}" gave no outcome: ${why}.`, 'Send the same request again: what was stored is not done twice.');
+    super(`Run "${runId}" gave no outcome: ${why}.`, 'Send the same request again: stored work is not repeated.');
   }
 }
