@@ -975,7 +975,7 @@ export type RescoreAccepted = {
   readonly candidates: number;
   readonly runs: readonly { readonly instance_id: string; readonly id: string }[];
   readonly skipped: readonly { readonly instance_id: string; readonly reason: string }[];
-  /** Records that could not be read, the first of them with line and reason. */
+  /** Unreadable records; the first ones with line and reason. */
   readonly rejected: {
     readonly count: number;
     readonly first: readonly { readonly line: number | null; readonly reason: string }[];
@@ -990,7 +990,7 @@ export type Outcome = {
   readonly instance_id: string;
   /** P(the patch is right). */
   readonly reward: number;
-  /** hybrid: verdicts on this patch took part; fallback: only what is known of any patch; none: it cannot be used, so 0 is a fact. */
+  /** hybrid: verdicts on this patch were used; fallback: only the prior and votes; none: the patch cannot be used, so 0 is certain. */
   readonly basis: 'hybrid' | 'fallback' | 'none';
 };
 
@@ -1036,9 +1036,9 @@ export type BenchmarkAccepted = {
   readonly status: 'accepting' | 'running' | 'paused' | 'done' | 'failed' | 'cancelled';
   readonly issues: number;
   readonly runs: number;
-  /** Arms’ instances that nothing could be asked of. */
+  /** Instances that could not be started, by arm. */
   readonly skipped: number;
-  /** Rows that could not be used, the first of them with line and reason. */
+  /** Rejected rows; the first ones with line and reason. */
   readonly rejected: { readonly count: number; readonly first: readonly string[] };
 };
 
@@ -1068,16 +1068,16 @@ export type Benchmark = {
   readonly issues: number;
   readonly arms: readonly {
     readonly arm: string;
-    /** Nobody works on them yet. */
+    /** Not started yet. */
     readonly waiting: number;
     readonly queued: number;
     readonly running: number;
     readonly selected: number;
-    /** Done, and no patch was worth returning. */
+    /** Done, without a returned patch. */
     readonly none: number;
     readonly failed: number;
     readonly cancelled: number;
-    /** Nothing could be asked of these instances. */
+    /** Instances that could not be started. */
     readonly skipped: number;
     readonly graded: number;
     readonly right: number;
@@ -1085,7 +1085,7 @@ export type Benchmark = {
     readonly tokens: number;
     readonly cost_usd: number | null;
   }[];
-  /** Seconds until the last run has ended, from the pace of the last ones; null = not known. */
+  /** Estimated seconds until the last run ends, from the pace of recent ones; null = unknown. */
   readonly eta_s: { readonly low: number; readonly likely: number; readonly high: number } | null;
 };
 
@@ -1116,9 +1116,9 @@ export type BenchmarkRuns = {
 export type BenchmarkCurves = {
   readonly arms: readonly {
     readonly arm: string;
-    /** With a graded candidate. */
+    /** Number of issues with a graded candidate. */
     readonly issues: number;
-    /** How often what was selected is right, over the issues of which it is known; null = of none. */
+    /** Share of right selections over the issues with a known outcome; null = none is known. */
     readonly selected: {
       readonly value: number;
       readonly low: number;
@@ -1127,9 +1127,9 @@ export type BenchmarkCurves = {
     } | null;
     readonly points: readonly {
       readonly k: number;
-      /** Of k random candidates, some one is right. */
+      /** P(at least one of k random candidates is right). */
       readonly pass_at_k: { readonly value: number; readonly low: number; readonly high: number };
-      /** Of k random candidates, the arm’s rule returns a right one, ties averaged; null = not worked out. */
+      /** P(the arm’s rule returns a right one of k random candidates), ties averaged; null = not computed. */
       readonly best_at_k: { readonly value: number; readonly low: number; readonly high: number } | null;
     }[];
   }[];
@@ -1139,26 +1139,26 @@ export type BenchmarkPlots = {
   readonly plots: readonly {
     readonly name: string;
     readonly title: string;
-    /** How to read it. */
+    /** How to read the plot. */
     readonly note: string;
     /** The drawing: shapes and text, no script, no style sheet, nothing to load. */
     readonly svg: string;
-    /** Of the numbers behind it. */
+    /** Columns of the underlying numbers. */
     readonly columns: readonly string[];
-    /** As many cells each as columns. */
+    /** One cell per column. */
     readonly rows: readonly (readonly (string | number | null)[])[];
   }[];
 };
 
 export type RunLabels = {
-  /** False = nothing is known (yet), and there is no label. */
+  /** False = not graded (yet); there are no labels. */
   readonly graded: boolean;
   readonly labels: readonly {
     readonly candidate_id: string;
-    /** Null = it could not be graded. */
+    /** Null = could not be graded. */
     readonly right: boolean | null;
     readonly reason: string;
-    /** Required tests that did not pass, the first of them. */
+    /** Required tests that did not pass (the first ones). */
     readonly failed_tests: readonly string[];
   }[];
 };
@@ -1195,16 +1195,16 @@ export type Problem = {
 export type Health = { readonly status: string };
 
 export type Readiness = {
-  /** degraded: runs that need the missing part fail or wait, everything else is answered */
+  /** degraded: runs that need the missing part fail or wait; everything else works */
   readonly status: 'ready' | 'degraded';
   readonly parts: {
     readonly engine: { readonly ok: true } | { readonly ok: false; readonly code: string; readonly next: string };
     readonly models: { readonly ok: true } | { readonly ok: false; readonly code: string; readonly next: string };
-    /** not ok: disk or memory is low, new work waits until there is room */
+    /** not ok: disk or memory is low and new work waits */
     readonly machine: { readonly ok: true } | { readonly ok: false; readonly code: string; readonly next: string };
   };
   readonly work: {
-    /** saturated: all are busy and runs wait; stalled: runs wait, and for a minute nobody has taken them up */
+    /** saturated: all slots are busy and runs wait; stalled: runs wait and no process has taken one for a minute */
     readonly state: 'idle' | 'working' | 'saturated' | 'stalled';
     readonly queued: number;
     readonly running: number;
@@ -1214,7 +1214,7 @@ export type Readiness = {
 
 export type Json = unknown;
 
-/** What the service answered instead: a problem of RFC 9457. */
+/** An error response of the service: an RFC 9457 problem. */
 export class BestkProblem extends Error {
   constructor(
     readonly status: number,
@@ -1225,7 +1225,7 @@ export class BestkProblem extends Error {
   }
 }
 
-/** What `fetch` takes as a body: text, bytes or a stream. */
+/** Body types accepted by `fetch`: text, bytes or a stream. */
 export type Upload = NonNullable<RequestInit['body']>;
 
 interface Options {
@@ -1237,7 +1237,7 @@ interface Options {
 interface BenchOptions {
   readonly signal?: AbortSignal;
   readonly onStanding?: (standing: Benchmark) => void;
-  /** Makes sending it again harmless. */
+  /** Makes retries safe. */
   readonly 'Idempotency-Key'?: string;
 }
 
@@ -1251,7 +1251,7 @@ interface Call {
   readonly type?: string;
 }
 
-/** The HTTP service of bestk. Every method throws BestkProblem for what the service refuses. */
+/** The HTTP service of bestk. Every method throws BestkProblem if the service rejects the request. */
 export class BestkClient {
   /** @param url such as `http://localhost:8080` */
   constructor(
@@ -1846,8 +1846,8 @@ export class BestkClient {
   }
 
   /**
-   * A benchmark from its start to its report; `onStanding` is told how it stands whenever that changes. `rows` are those of
-   * any known data set, and what arms have of their own. Aborted, it goes on without being waited for.
+   * Runs a benchmark and returns its report; `onStanding` is called with its state after every change. `rows` are the rows of
+   * any known data set and the arms' own candidates and tests. Aborting stops the wait but not the benchmark.
    */
   async bench(bench: object, rows: Iterable<object>, options: BenchOptions = {}): Promise<BenchmarkReport> {
     const { signal, onStanding } = options;
@@ -1897,7 +1897,7 @@ export class BestkClient {
     await this.send(call);
   }
 
-  /** Ends with the stream; asked again after its last event it goes on there. */
+  /** Ends with the stream; to continue, call it again with the last event. */
   private async *events<T>(call: Call): AsyncGenerator<T, void> {
     const { body } = await this.send(call);
     if (body === null) return;

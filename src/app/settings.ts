@@ -35,9 +35,9 @@ const LimitsText = List.transform((entries): z.input<typeof FurtherLimits> => {
 
 /** Replacements for settings of earlier releases. */
 export const FORMER: Readonly<Record<string, string>> = Object.fromEntries([
-  ...JUDGE_SWITCHES.map((word) => [formerName('EF', word), `BESTK_EF_OPTIONS, which may hold ${word}`] as const),
+  ...JUDGE_SWITCHES.map((word) => [formerName('EF', word), `BESTK_EF_OPTIONS, which may contain ${word}`] as const),
   ...Object.keys(FurtherLimits.shape).map(
-    (limit) => [formerName('AGENT', limit), `BESTK_AGENT_LIMITS, which may hold ${limit}=…`] as const,
+    (limit) => [formerName('AGENT', limit), `BESTK_AGENT_LIMITS, which may contain ${limit}=…`] as const,
   ),
 ]);
 
@@ -47,7 +47,7 @@ function formerName(group: string, word: string): string {
 
 /** Endpoint names appear in reports, so they must not contain a key; that belongs in OPENAI_API_KEY. */
 const Endpoint = z.url({ protocol: /^https?$/ }).refine((url) => !URL.canParse(url) || isBare(new URL(url)), {
-  message: 'must not hold a user or a password; set OPENAI_API_KEY',
+  message: 'must not contain a user or password; set OPENAI_API_KEY',
 });
 
 function isBare({ username, password }: URL): boolean {

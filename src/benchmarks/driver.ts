@@ -64,7 +64,7 @@ export function benchmarkHandler(tools: DriverTools): JobHandler<z.infer<typeof 
         signal.throwIfAborted();
         // A transient failure is retried when open benchmarks are taken up again; a defect would recur each time.
         if (error instanceof UnavailableError) throw error;
-        const note = error instanceof BestkError ? error.message : 'An internal error ended it; the log says more.';
+        const note = error instanceof BestkError ? error.message : 'It ended with an internal error; see the log.';
         await tools.benchmarks.change(benchmark_id, { status: 'failed', note }, ['running']);
         throw error;
       }

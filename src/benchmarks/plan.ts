@@ -14,7 +14,7 @@ export const ModelName = z.string().min(1).max(256);
 
 /** Settings of an arm that do not refer to files. */
 export const ArmBasics = {
-  name: z.string().regex(/^[\w-][\w.-]{0,63}$/, 'must be of letters, digits, ".", "_" and "-"'),
+  name: z.string().regex(/^[\w-][\w.-]{0,63}$/, 'may only contain letters, digits, ".", "_" and "-"'),
   /** Temperature of the agent. */
   temperature: z.number().min(0).max(2).optional(),
   k: z.int().min(1).optional(),
@@ -52,8 +52,8 @@ export function armsOf<Arm extends z.ZodType<{ readonly name: string }>>(arm: Ar
         const wrong = (field: string, message: string): void => {
           context.addIssue({ code: 'custom', path: [index, field], message });
         };
-        if (isGreedy && hasOwn) wrong('allocate', 'is for sampling, but candidates are given');
-        if (!isGreedy && budget !== undefined) wrong('budget', 'is of an arm with `allocate: greedy`');
+        if (isGreedy && hasOwn) wrong('allocate', 'is only for sampling, but candidates are given');
+        if (!isGreedy && budget !== undefined) wrong('budget', 'needs `allocate: greedy` in the same arm');
       }
     });
 }
@@ -157,8 +157,7 @@ export function reasonToStop(
   { budget, max_failures }: Pick<SentBench, 'budget' | 'max_failures'>,
   { failed, tokens, usd }: Tally,
 ): string | null {
-  if (max_failures !== undefined && failed >= max_failures)
-    return `${failed} instances failed, and no more were to be begun then`;
+  if (max_failures !== undefined && failed >= max_failures) return `${failed} instances failed, which is the limit`;
   if (budget.tokens !== undefined && tokens >= budget.tokens) return `the budget of ${budget.tokens} tokens is spent`;
   if (budget.usd !== undefined && usd >= budget.usd) return `the budget of ${budget.usd} US dollars is spent`;
   return null;
@@ -170,7 +169,7 @@ export function readSentBench(value: unknown): SentBench {
   if (parsed.success) return parsed.data;
   const [problem] = parsed.error.issues;
   const field = problem?.path.join('.') ?? '';
-  throw new BadInputError(problem?.message ?? 'is wrong', { field }, 'docs/bench.md tells what a bench file holds.');
+  throw new BadInputError(problem?.message ?? 'is wrong', { field }, 'docs/bench.md describes the bench file.');
 }
 
 /** The fields of an arm that determine how an issue is solved. */

@@ -51,7 +51,7 @@ async function calibrate({ runs, labels, scores, out, json }: CalibrateOptions):
   const { fitCalibration } = await import('../statistics/combiner/fit-calibration.js');
   const { reliabilityTable } = await import('../reports/curves-table.js');
   if ((scores === undefined) === (runs === undefined)) {
-    throw new BadInputError('are two ways to say one thing: give one of them.', { field: '--runs and --scores' });
+    throw new BadInputError('exclude each other: use one of them.', { field: '--runs and --scores' });
   }
   const read =
     scores === undefined

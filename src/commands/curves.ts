@@ -108,11 +108,11 @@ async function issuesOf({ scores, runs, labels = [] }: CurvesOptions, axes: read
     return () => readScoreMatrix(scores, axes);
   }
   if (runs === undefined || scores !== undefined) {
-    throw new BadInputError('are two ways to say one thing: give one of them.', { field: '--scores and --runs' });
+    throw new BadInputError('exclude each other: use one of them.', { field: '--scores and --runs' });
   }
   const { scoredRuns } = await import('../reports/curves-table.js');
   const issues = await scoredRuns(runs, labels);
-  if (issues.length === 0) throw new BadInputError('hold no candidate of any known format.', { field: '--runs' });
+  if (issues.length === 0) throw new BadInputError('contain no candidates in any known format.', { field: '--runs' });
   return () => Readable.from(issues);
 }
 

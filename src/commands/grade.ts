@@ -87,7 +87,7 @@ async function readGradable(options: GradeOptions): Promise<readonly Gradable[]>
     const tests = await hiddenTests(answers, instance_id, options.runScripts);
     if (tests === null) {
       const next = 'Name rows that have them with --hidden-tests.';
-      throw new BadInputError(`holds no hidden tests of instance "${instance_id}".`, { file }, next);
+      throw new BadInputError(`has no hidden tests for instance "${instance_id}".`, { file }, next);
     }
     gradable.push({ issue, candidates: own, tests });
   }

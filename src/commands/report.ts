@@ -72,7 +72,7 @@ async function makeReport(options: ReportOptions): Promise<BenchmarkReport> {
   const here = await benchmarked(options, options.run ?? null, options.title);
   const other = options.against === undefined ? null : await benchmarked(options, options.against, undefined);
   if (here.runs.length > 0 && here.issues.length === 0) {
-    printProgress('No labels are given (--labels), so there are no rates.');
+    printProgress('There are no labels (--labels), so there are no rates.');
   }
   return makeBenchmark(here, other, await benchmarkOptions(options, here));
 }
@@ -85,7 +85,7 @@ async function benchmarked(
 ): Promise<Benchmarked> {
   const { benchmarkOfMatrix, benchmarkOfRuns } = await import('../reports/benchmark/read-benchmark.js');
   if ((scores === undefined) === (run === undefined)) {
-    throw new BadInputError('are two ways to say one thing: give one of them.', { field: '--run and --scores' });
+    throw new BadInputError('exclude each other: use one of them.', { field: '--run and --scores' });
   }
   if (scores === undefined) return benchmarkOfRuns(paths ?? [], labels, title ?? nameOf(paths ?? []));
   const [file = scores, ...more] = paths ?? [];

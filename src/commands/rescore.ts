@@ -174,7 +174,7 @@ function issueOf(
   if (given !== undefined) return { issue: given, image: given.environment.image };
   if (issues !== undefined) throw new BadInputError(`${instance_id} is not among the issues.`, { field: '--issues' });
   if (problem_statement === null) {
-    throw new BadInputError(`${instance_id} has no problem statement.`, {}, 'Give the issues with --issues.');
+    throw new BadInputError(`${instance_id} has no problem statement.`, {}, 'Add the issues with --issues.');
   }
   const named = { instance_id, repo: repositoryOf(instance_id), image: own };
   // The image named by another tool's run is where its agent worked; only the user knows whether it exists here.
@@ -196,10 +196,10 @@ function chosen(
   if (asked === undefined) {
     const allowed = dependencies.defaults.filter((name) => name !== 'eb' || image !== null);
     if (allowed.length > 0) return allowed;
-    throw new BadInputError('nothing can verify.', {}, 'Set BESTK_VERIFIER_MODEL, or give --image.');
+    throw new BadInputError('nothing can verify.', {}, 'Set BESTK_VERIFIER_MODEL or --image.');
   }
   if (asked.includes('eb') && image === null) {
-    throw new BadInputError('the execution-based verifier needs an image.', {}, 'Give --image or --issues.');
+    throw new BadInputError('the execution-based verifier needs an image.', {}, 'Add --image or --issues.');
   }
   return asked;
 }

@@ -155,7 +155,7 @@ export async function issueFrom(
 
 async function patchesIn(folder: string): Promise<[string, string][]> {
   const files = await readdir(folder).catch(() => {
-    throw new BadInputError('is no folder that can be read.', { file: folder, field: '--from-patches' });
+    throw new BadInputError('is not a readable folder.', { file: folder, field: '--from-patches' });
   });
   const patches = files.filter((file) => ['.patch', '.diff'].includes(extname(file))).sort();
   if (patches.length === 0) throw new BadInputError('has no .patch or .diff file.', { file: folder });

@@ -39,7 +39,7 @@ export async function readAnswers(file: string, wanted: ReadonlySet<string>): Pr
   for await (const { instance_id, sealed, row } of readSealed(file)) {
     if (!wanted.has(instance_id)) continue;
     if (found.has(instance_id)) {
-      throw new BadInputError(`"${instance_id}" stands already earlier in the file.`, placeOf(row, 'instance_id'));
+      throw new BadInputError(`"${instance_id}" occurs earlier in the file.`, placeOf(row, 'instance_id'));
     }
     const content = sealed.open();
     // Validated here, while the location is known for messages.

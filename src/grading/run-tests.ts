@@ -123,7 +123,7 @@ export async function patchTree(
   await restore(session, [...tests.files.flatMap(({ paths }) => paths), ...ownRunner], signal);
   if (tests.testPatch === null) return null;
   const tested = await apply(session, tests.testPatch, signal);
-  return succeeded(tested) ? null : `the hidden tests do not apply beside the patch: ${detailOf(tested)}`;
+  return succeeded(tested) ? null : `the hidden tests do not apply on top of the patch: ${detailOf(tested)}`;
 }
 
 /**

@@ -92,7 +92,7 @@ function scriptsOf({ scripts }: HiddenTests, template: string): Readonly<Record<
   if (!template.includes('{scripts}')) return {};
   if (scripts !== undefined) return scripts;
   throw new BadInputError(
-    'of SWE-bench Pro are run by scripts that its rows do not hold.',
+    'of SWE-bench Pro are run by scripts that are not in its rows.',
     { field: 'hidden tests' },
     'Pass --run-scripts with the folder run_scripts/ of its repository.',
   );

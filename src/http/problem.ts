@@ -55,7 +55,7 @@ export function problemOf(error: unknown): Problem {
     return { ...problem(STATUS_BY_CODE.get(error.code) ?? fallback, error.message, error.code), next: error.next };
   }
   if (error instanceof HttpException) return problem(error.getStatus(), error.message);
-  return problem(HttpStatus.INTERNAL_SERVER_ERROR, 'The service met an internal error; its log says more.', 'internal');
+  return problem(HttpStatus.INTERNAL_SERVER_ERROR, 'Internal error; see the service’s log.', 'internal');
 }
 
 /** The code of a problem that is identified only by its status. */

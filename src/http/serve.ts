@@ -135,7 +135,7 @@ export class ListenError extends UnavailableError {
   constructor(host: string, port: number, cause: unknown) {
     super(
       `Cannot listen on ${host}:${port}: ${String(cause)}`,
-      'Choose another host or port, or stop what listens there.',
+      'Choose another host or port, or stop the program that listens there.',
       { cause },
     );
   }

@@ -207,7 +207,7 @@ export class QueueJobs extends Jobs {
       if (jumped || this.isAway) this.quietUntil = performance.now() + this.pace.quietMs;
       for (const worker of this.workers) await worker.beat(performance.now() > this.quietUntil);
       this.tools.claims.renewed(start + this.pace.lockMs);
-      if (this.isSilent) log.warn('The queue answers again.');
+      if (this.isSilent) log.warn('The queue responds again.');
       this.isSilent = false;
       this.isAway = performance.now() - start > this.pace.beatMs;
     } catch (error) {

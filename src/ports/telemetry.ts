@@ -119,7 +119,7 @@ export const COUNTERS = {
     labels: ['measure', 'outcome'],
   },
   bestk_model_calls_total: {
-    help: 'Model calls that were asked for and not found in the store; outcome is ok or the code of the error.',
+    help: 'Model calls made because no stored answer was found; outcome is ok or the error code.',
     labels: ['model', 'role', 'outcome'],
   },
   bestk_model_tokens_total: {
@@ -137,7 +137,7 @@ export const COUNTERS = {
   },
   bestk_replay_hits_total: { help: 'Model calls that a recording answered.', labels: ['role'] },
   bestk_result_reads_total: {
-    help: 'Looks for a stored result: hit (nothing is paid again) or miss.',
+    help: 'Lookups of stored results: hit (nothing is paid for again) or miss.',
     labels: ['outcome'],
   },
   bestk_result_writes_total: { help: 'Results stored, by kind.', labels: ['kind'] },
@@ -198,7 +198,7 @@ export const LEVELS = {
     labels: [],
   },
   bestk_runs_executing: { help: 'Runs that this process works on.', labels: [] },
-  bestk_model_calls_in_flight: { help: 'Model calls under way or waiting for a permit.', labels: ['model'] },
+  bestk_model_calls_in_flight: { help: 'Model calls in progress or waiting for a permit.', labels: ['model'] },
   bestk_machine_free_bytes: {
     help: 'Free memory, and free disk of engine, store and uploads, as far as this process can see them.',
     labels: ['resource'],

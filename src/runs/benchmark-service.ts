@@ -24,14 +24,14 @@ import { RunSettings } from './run-worker.js';
 /** Number of an arm's runs by state, and their totals. */
 const BenchmarkArm = z.object({
   arm: z.string(),
-  waiting: z.int().describe('Nobody works on them yet.'),
+  waiting: z.int().describe('Not started yet.'),
   queued: z.int(),
   running: z.int(),
   selected: z.int(),
-  none: z.int().describe('Done, and no patch was worth returning.'),
+  none: z.int().describe('Done, without a returned patch.'),
   failed: z.int(),
   cancelled: z.int(),
-  skipped: z.int().describe('Nothing could be asked of these instances.'),
+  skipped: z.int().describe('Instances that could not be started.'),
   graded: z.int(),
   right: z.int(),
   wrong: z.int(),
@@ -48,7 +48,7 @@ export const BenchmarkView = BenchmarkSummary.extend({
   eta_s: z
     .object({ low: z.number(), likely: z.number(), high: z.number() })
     .nullable()
-    .describe('Seconds until the last run has ended, from the pace of the last ones; null = not known.'),
+    .describe('Estimated seconds until the last run ends, from the pace of recent ones; null = unknown.'),
 });
 export type BenchmarkView = z.infer<typeof BenchmarkView>;
 
@@ -57,16 +57,16 @@ const Share = z.object({ value: z.number(), low: z.number(), high: z.number() })
 /** Results of an arm over its graded issues, with 95 % intervals (Wilson). */
 export const BenchmarkCurve = z.object({
   arm: z.string(),
-  issues: z.int().describe('With a graded candidate.'),
+  issues: z.int().describe('Number of issues with a graded candidate.'),
   selected: Share.extend({ issues: z.int() })
     .nullable()
-    .describe('How often what was selected is right, over the issues of which it is known; null = of none.'),
+    .describe('Share of right selections over the issues with a known outcome; null = none is known.'),
   points: z.array(
     z.object({
       k: z.int(),
-      pass_at_k: Share.describe('Of k random candidates, some one is right.'),
+      pass_at_k: Share.describe('P(at least one of k random candidates is right).'),
       best_at_k: Share.nullable().describe(
-        'Of k random candidates, the arm’s rule returns a right one, ties averaged; null = not worked out.',
+        'P(the arm’s rule returns a right one of k random candidates), ties averaged; null = not computed.',
       ),
     }),
   ),
@@ -83,10 +83,10 @@ export const BenchmarkPlots = z.object({
     z.object({
       name: z.string(),
       title: z.string(),
-      note: z.string().describe('How to read it.'),
+      note: z.string().describe('How to read the plot.'),
       svg: z.string().describe('The drawing: shapes and text, no script, no style sheet, nothing to load.'),
-      columns: z.array(z.string()).describe('Of the numbers behind it.'),
-      rows: z.array(z.array(z.union([z.string(), z.number(), z.null()]))).describe('As many cells each as columns.'),
+      columns: z.array(z.string()).describe('Columns of the underlying numbers.'),
+      rows: z.array(z.array(z.union([z.string(), z.number(), z.null()]))).describe('One cell per column.'),
     }),
   ),
 });
@@ -94,13 +94,13 @@ export type BenchmarkPlots = z.infer<typeof BenchmarkPlots>;
 
 /** Labels of a run's candidates, from hidden tests; available once no selection for its issue can still be made. */
 export const RunLabels = z.object({
-  graded: z.boolean().describe('False = nothing is known (yet), and there is no label.'),
+  graded: z.boolean().describe('False = not graded (yet); there are no labels.'),
   labels: z.array(
     z.object({
       candidate_id: z.string(),
-      right: z.boolean().nullable().describe('Null = it could not be graded.'),
+      right: z.boolean().nullable().describe('Null = could not be graded.'),
       reason: z.string(),
-      failed_tests: z.array(z.string()).describe('Required tests that did not pass, the first of them.'),
+      failed_tests: z.array(z.string()).describe('Required tests that did not pass (the first ones).'),
     }),
   ),
 });
@@ -181,7 +181,7 @@ export class BenchmarkService {
    */
   async resume(id: string): Promise<BenchmarkStatus> {
     const { status, submitter } = await this.stored(id);
-    if (status === 'accepting') throw conflict(id, status, 'Send it in again with the same Idempotency-Key.');
+    if (status === 'accepting') throw conflict(id, status, 'Send it again with the same Idempotency-Key.');
     if (status !== 'running') {
       for (const run of await this.store.runs(id)) {
         if ((run.ungraded ?? 0) > 0) await this.store.grade(run.id, null);
@@ -212,7 +212,7 @@ export class BenchmarkService {
     const status = await this.statusOf(id);
     if (OPEN.includes(status)) throw conflict(id, status, 'Cancel it first.');
     const open = await this.store.runs(id, { statuses: ['queued', 'running'] });
-    if (open.some(({ handed }) => handed)) throw conflict(id, status, 'Some of its runs are still under way.');
+    if (open.some(({ handed }) => handed)) throw conflict(id, status, 'Some of its runs are still in progress.');
     await this.store.delete(id);
     for (const { id: run } of await samplingRunsOf(id, this.runs)) await this.runs.delete(run).catch(unlessConflict);
   }
@@ -315,10 +315,10 @@ export interface BenchmarkWish {
 export const BenchmarkAccepted = BenchmarkSummary.pick({ id: true, status: true }).extend({
   issues: z.int(),
   runs: z.int(),
-  skipped: z.int().describe('Arms’ instances that nothing could be asked of.'),
+  skipped: z.int().describe('Instances that could not be started, by arm.'),
   rejected: z
     .object({ count: z.int(), first: z.array(z.string()) })
-    .describe('Rows that could not be used, the first of them with line and reason.'),
+    .describe('Rejected rows; the first ones with line and reason.'),
 });
 export type BenchmarkAccepted = z.infer<typeof BenchmarkAccepted>;
 

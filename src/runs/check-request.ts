@@ -23,23 +23,23 @@ export function checkRequest(request: RunRequest, dependencies: RunChecks): read
   const unknown = names.find((name) => judgeNamed(name) === null && !known.includes(name));
   if (unknown !== undefined) {
     throw new BadInputError(
-      `"${unknown}" is no verifier.`,
+      `"${unknown}" is not a verifier.`,
       { field: 'verifiers' },
-      `Name one of ${known.join(', ')}, or add the module of your own to BESTK_VERIFIERS.`,
+      `Name one of ${known.join(', ')}, or add your own module to BESTK_VERIFIERS.`,
     );
   }
   if (dependencies.verifierModel === null && names.some((name) => judgeNamed(name)?.model === null)) {
     throw new BadInputError(
       'the execution-free verifier needs a model, and BESTK_VERIFIER_MODEL is not set.',
       { field: 'verifiers' },
-      'Set BESTK_VERIFIER_MODEL (and OPENAI_BASE_URL), name a model as in ef:yes-no@MODEL, or ask for "eb" alone.',
+      'Set BESTK_VERIFIER_MODEL (and OPENAI_BASE_URL), name a model as in ef:yes-no@MODEL, or use only "eb".',
     );
   }
   if (request.candidates === null && samplersOf(request, dependencies).includes(null)) {
     throw new BadInputError(
       'sampling candidates needs a model, and BESTK_AGENT_MODEL is not set.',
       { field: request.agents === null ? 'candidates' : 'agents' },
-      'Set BESTK_AGENT_MODEL (and OPENAI_BASE_URL), name the model of each agent, or give the candidates.',
+      'Set BESTK_AGENT_MODEL (and OPENAI_BASE_URL), name the model of each agent, or supply candidates.',
     );
   }
   checkPrices(request, names, dependencies);

@@ -12,7 +12,7 @@ export const Outcome = RankedCandidate.pick({ candidate_id: true, log_odds: true
   instance_id: Selection.shape.instance_id,
   reward: z.number().min(0).max(1).describe('P(the patch is right).'),
   basis: Selection.shape.basis.describe(
-    'hybrid: verdicts on this patch took part; fallback: only what is known of any patch; none: it cannot be used, so 0 is a fact.',
+    'hybrid: verdicts on this patch were used; fallback: only the prior and votes; none: the patch cannot be used, so 0 is certain.',
   ),
 });
 export type Outcome = z.infer<typeof Outcome>;
@@ -104,6 +104,6 @@ export class NoOutcomeError extends UnavailableError {
   readonly retryable = true;
 
   constructor(runId: string, why: string) {
-    super(`Run "${runId}" gave no outcome: ${why}.`, 'Send the same request again: what was stored is not done twice.');
+    super(`Run "${runId}" gave no outcome: ${why}.`, 'Send the same request again: stored work is not repeated.');
   }
 }

@@ -23,16 +23,18 @@ export type PartState = z.infer<typeof PartState>;
 export const ReadyReport = z.object({
   status: z
     .enum(['ready', 'degraded'])
-    .describe('degraded: runs that need the missing part fail or wait, everything else is answered'),
+    .describe('degraded: runs that need the missing part fail or wait; everything else works'),
   parts: z.object({
     engine: PartState,
     models: PartState,
-    machine: PartState.describe('not ok: disk or memory is low, new work waits until there is room'),
+    machine: PartState.describe('not ok: disk or memory is low and new work waits'),
   }),
   work: z.object({
     state: z
       .enum(['idle', 'working', 'saturated', 'stalled'])
-      .describe('saturated: all are busy and runs wait; stalled: runs wait, and for a minute nobody has taken them up'),
+      .describe(
+        'saturated: all slots are busy and runs wait; stalled: runs wait and no process has taken one for a minute',
+      ),
     queued: z.int().min(0),
     running: z.int().min(0),
     oldest_queued_s: z.int().min(0),

@@ -96,11 +96,11 @@ function jsonOf(body: Uint8Array): unknown {
   };
   const shape = shapeOf(body);
   if (isTooDeep(shape)) refuse(400, `The body ${TOO_DEEP}.`);
-  if (shape.values > MAX_VALUES) refuse(413, `The body holds more than ${MAX_VALUES} values.`);
+  if (shape.values > MAX_VALUES) refuse(413, `The body has more than ${MAX_VALUES} values.`);
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body)) as unknown;
   } catch (error) {
-    if (error instanceof SyntaxError) return refuse(400, `The body is no JSON: ${error.message}`);
+    if (error instanceof SyntaxError) return refuse(400, `The body is not JSON: ${error.message}`);
     return refuse(400, 'The body is not valid UTF-8.');
   }
 }
@@ -147,7 +147,7 @@ export const TakenIn = z.object({
   skipped: z.array(z.object({ instance_id: z.string(), reason: z.string() })),
   rejected: z
     .object({ count: z.int(), first: z.array(z.object({ line: z.int().nullable(), reason: z.string() })) })
-    .describe('Records that could not be read, the first of them with line and reason.'),
+    .describe('Unreadable records; the first ones with line and reason.'),
 });
 export type TakenIn = z.infer<typeof TakenIn>;
 

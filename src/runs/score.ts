@@ -118,7 +118,7 @@ function hasObserved(evidence: Executed['evidence']): boolean {
 }
 
 const GIVE_TESTS =
-  'give tests (--tests, or BESTK_TEST_MODEL to have them written) or environment.regression_command, or ask a judge (--verifiers ef,eb)';
+  'supply tests (--tests, or set BESTK_TEST_MODEL to have them written) or environment.regression_command, or use a judge (--verifiers ef,eb)';
 
 /**
  * If nothing was executed, the selection notes it; without a judge there is no evidence for any patch, so none is returned.

@@ -29,7 +29,7 @@ export class ContainerSweeper {
   private async sweep(): Promise<void> {
     try {
       await this.sandbox.sweep();
-      if (!this.isThere) this.warn({}, 'the container engine answers again');
+      if (!this.isThere) this.warn({}, 'the container engine responds again');
       this.isThere = true;
     } catch (error) {
       const { message, next } = error instanceof UnavailableError ? error : { message: String(error), next: '' };
@@ -65,7 +65,7 @@ export class StoreSweeper {
     try {
       await this.retention.sweep(Date.now() - (this.days ?? Number.POSITIVE_INFINITY) * DAY_MS);
     } catch (error) {
-      this.warn(`What is old could not be deleted: ${String(error)}`);
+      this.warn(`Expired data could not be deleted: ${String(error)}`);
     }
   }
 }

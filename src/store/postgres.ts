@@ -24,7 +24,7 @@ export async function openPostgresStore(url: string, patience = PATIENCE): Promi
   try {
     name = nameOfDatabase(url);
   } catch {
-    throw new StoreUnavailableError('DATABASE_URL is no address of a PostgreSQL database');
+    throw new StoreUnavailableError('DATABASE_URL is not a PostgreSQL URL');
   }
   return storeOnPool(new CarefulPool(url), name, patience);
 }

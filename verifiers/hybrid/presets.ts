@@ -22,7 +22,7 @@ export function requestedRule(request: RequestedRule): Rule {
     throw new BadInputError(
       `the preset "${name}" needs a trained combiner.`,
       { field: 'combiner' },
-      'Train one with `bestk curves --learn --save-combiner FILE`, and give it with --combiner FILE.',
+      'Train one with `bestk curves --learn --save-combiner FILE`, and pass it with --combiner FILE.',
     );
   }
   return { preset, combiner, calibration, minConfidence };

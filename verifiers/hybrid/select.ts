@@ -127,7 +127,7 @@ class SelectionRun {
     if (!this.ranking.some(isEligible)) return 'no candidate changes source files and applies';
     if (this.best === null) return `no candidate passes "${this.stages.at(-1)?.name ?? ''}"`;
     const wanted = this.rule.minConfidence ?? 0;
-    return `the best candidate, ${this.best.id}, is right with ${this.confidence().toFixed(3)}, below ${wanted}`;
+    return `the best candidate, ${this.best.id}, has P(right) ${this.confidence().toFixed(3)}, below ${wanted}`;
   }
 
   private isTooUnsure(): boolean {

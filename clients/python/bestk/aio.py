@@ -1,4 +1,4 @@
-"""The client for asyncio: the same calls, each in a thread, so that none holds up the loop."""
+"""The client for asyncio: the same methods, each run in a thread, so that none blocks the event loop."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _END = object()
 
 
 class AsyncClient:
-    """Client for asyncio; `on_event` and `on_standing` are called in another thread. Lists are whole, not an iterator."""
+    """Client for asyncio; `on_event` and `on_standing` are called in another thread. Methods that list return lists, not iterators."""
 
     def __init__(
         self, url: Optional[str] = None, api_key: Optional[str] = None, patience_s: float = 60

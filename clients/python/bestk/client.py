@@ -23,7 +23,7 @@ _ENDED = ("done", "failed", "cancelled")
 
 
 class RunFailedError(BestkError):
-    """A run failed or was cancelled: no word about any patch."""
+    """A run failed or was cancelled; it says nothing about any patch."""
 
     def __init__(self, run: models.Run) -> None:
         failure = run["failure"] or {"message": "It was cancelled.", "code": "cancelled", "next": "Start it again."}
@@ -32,7 +32,7 @@ class RunFailedError(BestkError):
 
 
 class BenchmarkFailedError(BestkError):
-    """A benchmark stopped before everything was done; what is done is in its report all the same."""
+    """A benchmark stopped before it was complete; its report covers the finished part."""
 
     def __init__(self, benchmark: models.Benchmark) -> None:
         super().__init__(
@@ -44,10 +44,10 @@ class BenchmarkFailedError(BestkError):
 
 
 class Client:
-    """Calls of one service. Every method raises BestkError, whose `next` says what to do.
+    """Client of one service. Every method may raise BestkError, whose `next` says what to do.
 
-    `url` and `api_key` are by default BESTK_URL (else `http://127.0.0.1:8080`) and BESTK_API_KEY of the environment. Calls
-    that are refused for now are sent again for `patience_s`.
+    `url` and `api_key` default to the environment variables BESTK_URL (else `http://127.0.0.1:8080`) and BESTK_API_KEY.
+    Temporarily rejected calls are retried for `patience_s`.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Client:
 
     @classmethod
     def local(cls, **settings: str) -> "Client":
-        """A client with a service of its own, which ends with the `with` block. `settings` are environment variables."""
+        """A client with its own service, which stops at the end of the `with` block. `settings` are environment variables."""
         service = LocalService(settings)
         client = cls(service.url)
         client._service = service
@@ -87,7 +87,7 @@ class Client:
     # Runs
 
     def submit(self, issue: models.Issue, key: Optional[str] = None, **request: Any) -> str:
-        """Starts a run and gives its id. `request` are further fields of RunRequest; the same `key` is the same run."""
+        """Starts a run and returns its id. `request` are further fields of RunRequest; the same `key` returns the same run."""
         headers = {"Idempotency-Key": key or uuid.uuid4().hex}
         return str(self._http.json("POST", "/v1/runs", {"issue": issue, **request}, headers=headers)["id"])
 
@@ -100,7 +100,7 @@ class Client:
         timeout_s: Optional[float] = None,
         **request: Any,
     ) -> models.Run:
-        """Verifies candidates and selects: `run["selection"]` says which, and why.
+        """Verifies candidates and selects one: `run["selection"]` has the choice and the reasons.
 
         `request` are further fields of RunRequest: `tests`, `verifiers`, `preset`, `min_confidence`, `budget`, …
         """
@@ -126,13 +126,13 @@ class Client:
         return cast(models.Run, self._http.json("GET", _run(run_id)))
 
     def runs(self, **listing: str) -> Iterator[models.RunSummary]:
-        """All runs, newest first; `listing` are `status`, `instance`, `q` and `sort`."""
+        """All runs, newest first; `listing` may have `status`, `instance`, `q` and `sort`."""
         return self._pages("/v1/runs", "runs", listing)
 
     def wait(
         self, run_id: str, on_event: Optional[OnEvent] = None, timeout_s: Optional[float] = None
     ) -> models.Run:
-        """Waits for the end of a run, telling its events. Raises RunFailedError, and TimeoutError while the run goes on."""
+        """Waits until a run ends, passing on its events. Raises RunFailedError, or TimeoutError if the run is still running."""
         check = _limit(f"Run {run_id}", timeout_s)
         if on_event is not None:
             for event in self.events(run_id):
@@ -144,11 +144,11 @@ class Client:
         return run
 
     def events(self, run_id: str, after: int = 0) -> Iterator[models.RunEvent]:
-        """What happened in a run after the event `after`, and what happens until its end."""
+        """Events of a run after the event `after`, until the run ends."""
         return cast(Iterator[models.RunEvent], self._http.events(f"{_run(run_id)}/events", after))
 
     def patch(self, run_id: str) -> Optional[str]:
-        """The selected patch; None when none was worth returning."""
+        """The selected patch; None if no patch is returned."""
         if cast(Mapping[str, Any], self.wait(run_id)["selection"])["candidate_id"] is None:
             return None
         return self._http.text("GET", f"{_run(run_id)}/patch")
@@ -158,11 +158,11 @@ class Client:
         return cast(models.Candidate, self._http.json("GET", f"{_run(run_id)}/candidates/{quote(candidate_id, safe='')}"))
 
     def evidence(self, run_id: str) -> models.Evidence:
-        """What the selection is based on, for every candidate and test."""
+        """The evidence behind the selection, for every candidate and test."""
         return cast(models.Evidence, self._http.json("GET", f"{_run(run_id)}/evidence"))
 
     def labels(self, run_id: str) -> models.RunLabels:
-        """Of a benchmark's run: which candidates are right, once every run of its issue has ended."""
+        """Labels of the candidates of a benchmark's run, available once every run of its issue has ended."""
         return cast(models.RunLabels, self._http.json("GET", f"{_run(run_id)}/labels"))
 
     def cancel(self, run_id: str) -> None:
@@ -182,7 +182,7 @@ class Client:
         on_standing: Optional[OnStanding] = None,
         timeout_s: Optional[float] = None,
     ) -> Dict[str, Any]:
-        """Solves a data set in one or more ways and gives the report. See submit_bench and wait_bench."""
+        """Runs a benchmark over a data set and returns its report. See submit_bench and wait_bench."""
         benchmark_id = self.submit_bench(bench, rows, key)["id"]
         self.wait_bench(benchmark_id, on_standing, timeout_s)
         return self.bench_report(benchmark_id)
@@ -190,9 +190,9 @@ class Client:
     def submit_bench(
         self, bench: Mapping[str, Any], rows: Iterable[Mapping[str, Any]], key: Optional[str] = None
     ) -> models.BenchmarkAccepted:
-        """Starts a benchmark: `bench` is the bench file, `rows` are those of any known data set.
+        """Starts a benchmark: `bench` is the bench file, `rows` are rows of any known data set.
 
-        An arm's own are rows, too: `{"arms": ["saved"], "candidate": {…}}` and `{"arms": ["mine"], "test": {…}}`.
+        Candidates and tests of an arm are rows too: `{"arms": ["saved"], "candidate": {…}}`, `{"arms": ["mine"], "test": {…}}`.
         """
         lines = b"".join(json.dumps(line).encode() + b"\n" for line in (bench, *rows))
         return cast(
@@ -203,7 +203,7 @@ class Client:
     def wait_bench(
         self, benchmark_id: str, on_standing: Optional[OnStanding] = None, timeout_s: Optional[float] = None
     ) -> models.Benchmark:
-        """Waits for its end, telling how it stands whenever that changes. Raises BenchmarkFailedError, and TimeoutError."""
+        """Waits until it ends, passing on its state after every change. Raises BenchmarkFailedError or TimeoutError."""
         check = _limit(f"Benchmark {benchmark_id}", timeout_s)
         told: List[models.Benchmark] = []
 
@@ -220,7 +220,7 @@ class Client:
         return benchmark
 
     def benchmark(self, benchmark_id: str) -> models.Benchmark:
-        """How it stands: counts by arm, tokens, cost, seconds left."""
+        """Its state: counts by arm, tokens, cost, seconds left."""
         return cast(models.Benchmark, self._http.json("GET", _bench(benchmark_id)))
 
     def benchmarks(self) -> Iterator[models.BenchmarkSummary]:
@@ -228,19 +228,19 @@ class Client:
         return self._pages("/v1/benchmarks", "benchmarks", {})
 
     def bench_report(self, benchmark_id: str) -> Dict[str, Any]:
-        """Arms, comparisons, and a line for each issue and arm, as far as it is."""
+        """Its report so far: arms, comparisons, and a row for each issue and arm."""
         return cast(Dict[str, Any], self._http.json("GET", f"{_bench(benchmark_id)}/report"))
 
     def bench_runs(self, benchmark_id: str, **listing: str) -> Any:
-        """A row for each run, with right and wrong once graded; `listing` are `arm` and `status`. A DataFrame or a list."""
+        """A row for each run, right or wrong once graded; `listing` may have `arm` and `status`. A DataFrame or a list."""
         return _frame(list(self._pages(f"{_bench(benchmark_id)}/runs", "runs", listing)))
 
     def pause_bench(self, benchmark_id: str) -> None:
-        """Begins nothing more; what is under way ends."""
+        """Starts no more runs; runs in progress finish."""
         self._http.json("POST", f"{_bench(benchmark_id)}/pause")
 
     def resume_bench(self, benchmark_id: str) -> None:
-        """Goes on, and does again what failed or was cancelled."""
+        """Continues, and retries runs that failed or were cancelled."""
         self._http.json("POST", f"{_bench(benchmark_id)}/resume")
 
     def cancel_bench(self, benchmark_id: str) -> None:
@@ -251,7 +251,7 @@ class Client:
     def reward(
         self, issue: models.Issue, candidates: Candidates, *, timeout_s: float = 3600, **request: Any
     ) -> List[models.Outcome]:
-        """P(right) of each candidate, in their order, with its basis. What could not be judged is an error, never 0."""
+        """P(right) of each candidate, in their order, with its basis. Raises an error, never returns 0, if one could not be judged."""
         body = {"issue": issue, "candidates": candidates_of(candidates), **request}
         answer = self._http.json("POST", "/v1/reward", body, query={"timeout_s": 60}, patience_s=timeout_s)
         return cast(List[models.Outcome], answer["outcomes"])
@@ -259,11 +259,11 @@ class Client:
     # Saved runs and reports
 
     def rescore(self, lines: bytes, **query: Any) -> models.RescoreAccepted:
-        """Scores saved runs of any known format, JSON lines; `query` are `verifiers`, `preset`, `min_confidence`, `image`."""
+        """Scores saved runs in any known format, as JSON lines; `query` may have `verifiers`, `preset`, `min_confidence`, `image`."""
         return cast(models.RescoreAccepted, self._upload("/v1/rescores", lines, query=query))
 
     def report(self, lines: bytes, title: str = "Benchmark report") -> models.Report:
-        """The benchmark report of runs; `lines` name runs (`{"run_id"}`) and labels, as JSON lines."""
+        """Makes a benchmark report of runs; `lines` are JSON lines with runs (`{"run_id"}`) and labels."""
         made = self._upload("/v1/reports", lines, query={"title": title})
         return cast(models.Report, self._http.json("GET", f"/v1/reports/{quote(made['id'])}"))
 
@@ -282,7 +282,7 @@ class Client:
     # Tables
 
     def scores(self, run_id: str) -> Any:
-        """A row for each candidate: rank, P(right) and every score. A pandas DataFrame where pandas is installed, else a list."""
+        """A row for each candidate: rank, P(right) and every score. A pandas DataFrame if pandas is installed, else a list."""
         selection = cast(models.Selection, self.wait(run_id)["selection"])
         return _frame(
             [
@@ -292,7 +292,7 @@ class Client:
         )
 
     def matrix(self, run_id: str) -> Any:
-        """A row for each candidate and test, likewise: outcome, exit code, duration."""
+        """A row for each candidate and test (a DataFrame or a list): outcome, exit code, duration."""
         return _frame(cast(List[Dict[str, Any]], self.evidence(run_id)["cells"]))
 
 
@@ -325,7 +325,7 @@ def _limit(what: str, timeout_s: Optional[float]) -> Callable[[], None]:
 
 
 def _until_ended(look: Callable[[], T], check: Callable[[], None]) -> T:
-    """Looks often at first, then each 2 s."""
+    """Polls often at first, then every 2 s."""
     pause = 0.05
     while cast(Mapping[str, Any], found := look())["status"] not in _ENDED:
         check()

@@ -15,7 +15,7 @@ _AGAIN = (429, 503)
 
 
 class BestkError(Exception):
-    """Something that was asked of bestk did not come about. `next` says what to do."""
+    """A request to bestk failed. `next` says what to do."""
 
     def __init__(self, message: str, code: str, next: str) -> None:
         super().__init__(f"{message} {next}".strip())
@@ -24,7 +24,7 @@ class BestkError(Exception):
 
 
 class ProblemError(BestkError):
-    """The service refused: a problem of RFC 9457."""
+    """The service rejected the request: an RFC 9457 problem."""
 
     def __init__(self, status: int, problem: Mapping[str, Any]) -> None:
         errors: List[Dict[str, str]] = list(problem.get("errors", []))
@@ -39,14 +39,14 @@ class ProblemError(BestkError):
 
 
 class UnreachableError(BestkError):
-    """The service does not answer."""
+    """The service does not respond."""
 
     def __init__(self, url: str, why: object) -> None:
         super().__init__(f"No bestk service answers at {url}: {why}.", "unreachable", "Start one with `bestk serve`.")
 
 
 class Http:
-    """One service. Calls that are refused for now (429, or 503 with Retry-After) are sent again until `patience_s` is over."""
+    """One service. Temporarily rejected calls (429, or 503 with Retry-After) are retried until `patience_s` is over."""
 
     def __init__(self, url: str, api_key: Optional[str], patience_s: float) -> None:
         self.url = url.rstrip("/")
@@ -84,7 +84,7 @@ class Http:
                 time.sleep(wait)
 
     def events(self, path: str, after: int) -> Iterator[Dict[str, Any]]:
-        """Server-sent events after one of them; goes on where a broken connection stopped, and ends with the stream."""
+        """Server-sent events after the given one; resumes after a broken connection, and ends with the stream."""
         last = after
         while True:
             try:

@@ -1,4 +1,4 @@
-"""A service of one's own, started and stopped by the client."""
+"""A local service, started and stopped by the client."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class LocalService:
             )
 
     def stop(self) -> None:
-        """Waits until its containers are gone. Twice is harmless."""
+        """Waits until its containers are removed. Idempotent."""
         if self._process.poll() is None:
             self._process.send_signal(signal.SIGTERM)
             try:

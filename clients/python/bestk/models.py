@@ -904,7 +904,7 @@ class RescoreAcceptedRejectedFirst(TypedDict):
 
 
 class RescoreAcceptedRejected(TypedDict):
-    """Records that could not be read, the first of them with line and reason."""
+    """Unreadable records; the first ones with line and reason."""
     count: int
     first: List['RescoreAcceptedRejectedFirst']
 
@@ -913,7 +913,7 @@ class RescoreAccepted(TypedDict):
     candidates: int
     runs: List['RescoreAcceptedRuns']
     skipped: List['RescoreAcceptedSkipped']
-    rejected: 'RescoreAcceptedRejected'  # Records that could not be read, the first of them with line and reason.
+    rejected: 'RescoreAcceptedRejected'  # Unreadable records; the first ones with line and reason.
 
 
 class Outcome(TypedDict):
@@ -923,7 +923,7 @@ class Outcome(TypedDict):
     run_id: str
     instance_id: str
     reward: float  # P(the patch is right).
-    basis: Literal["hybrid", "fallback", "none"]  # hybrid: verdicts on this patch took part; fallback: only what is known of any patch; none: it cannot be used, so 0 is a fact.
+    basis: Literal["hybrid", "fallback", "none"]  # hybrid: verdicts on this patch were used; fallback: only the prior and votes; none: the patch cannot be used, so 0 is certain.
 
 
 class Rewards(TypedDict):
@@ -969,7 +969,7 @@ class CompareAnswer(TypedDict):
 
 
 class BenchmarkAcceptedRejected(TypedDict):
-    """Rows that could not be used, the first of them with line and reason."""
+    """Rejected rows; the first ones with line and reason."""
     count: int
     first: List[str]
 
@@ -979,8 +979,8 @@ class BenchmarkAccepted(TypedDict):
     status: Literal["accepting", "running", "paused", "done", "failed", "cancelled"]
     issues: int
     runs: int
-    skipped: int  # Arms’ instances that nothing could be asked of.
-    rejected: 'BenchmarkAcceptedRejected'  # Rows that could not be used, the first of them with line and reason.
+    skipped: int  # Instances that could not be started, by arm.
+    rejected: 'BenchmarkAcceptedRejected'  # Rejected rows; the first ones with line and reason.
 
 
 class BenchmarkMoved(TypedDict):
@@ -1004,14 +1004,14 @@ class BenchmarkSummary(TypedDict):
 
 class BenchmarkArms(TypedDict):
     arm: str
-    waiting: int  # Nobody works on them yet.
+    waiting: int  # Not started yet.
     queued: int
     running: int
     selected: int
-    none: int  # Done, and no patch was worth returning.
+    none: int  # Done, without a returned patch.
     failed: int
     cancelled: int
-    skipped: int  # Nothing could be asked of these instances.
+    skipped: int  # Instances that could not be started.
     graded: int
     right: int
     wrong: int
@@ -1034,7 +1034,7 @@ class Benchmark(TypedDict):
     updated_at: str
     issues: int
     arms: List['BenchmarkArms']
-    eta_s: Optional['BenchmarkEtaS']  # Seconds until the last run has ended, from the pace of the last ones; null = not known.
+    eta_s: Optional['BenchmarkEtaS']  # Estimated seconds until the last run ends, from the pace of recent ones; null = unknown.
 
 
 class BenchmarkRunsRunsFailure(TypedDict):
@@ -1075,7 +1075,7 @@ class BenchmarkCurvesArmsSelected(TypedDict):
 
 
 class BenchmarkCurvesArmsPointsPassAtK(TypedDict):
-    """Of k random candidates, some one is right."""
+    """P(at least one of k random candidates is right)."""
     value: float
     low: float
     high: float
@@ -1089,14 +1089,14 @@ class BenchmarkCurvesArmsPointsBestAtK(TypedDict):
 
 class BenchmarkCurvesArmsPoints(TypedDict):
     k: int
-    pass_at_k: 'BenchmarkCurvesArmsPointsPassAtK'  # Of k random candidates, some one is right.
-    best_at_k: Optional['BenchmarkCurvesArmsPointsBestAtK']  # Of k random candidates, the arm’s rule returns a right one, ties averaged; null = not worked out.
+    pass_at_k: 'BenchmarkCurvesArmsPointsPassAtK'  # P(at least one of k random candidates is right).
+    best_at_k: Optional['BenchmarkCurvesArmsPointsBestAtK']  # P(the arm’s rule returns a right one of k random candidates), ties averaged; null = not computed.
 
 
 class BenchmarkCurvesArms(TypedDict):
     arm: str
-    issues: int  # With a graded candidate.
-    selected: Optional['BenchmarkCurvesArmsSelected']  # How often what was selected is right, over the issues of which it is known; null = of none.
+    issues: int  # Number of issues with a graded candidate.
+    selected: Optional['BenchmarkCurvesArmsSelected']  # Share of right selections over the issues with a known outcome; null = none is known.
     points: List['BenchmarkCurvesArmsPoints']
 
 
@@ -1107,10 +1107,10 @@ class BenchmarkCurves(TypedDict):
 class BenchmarkPlotsPlots(TypedDict):
     name: str
     title: str
-    note: str  # How to read it.
+    note: str  # How to read the plot.
     svg: str  # The drawing: shapes and text, no script, no style sheet, nothing to load.
-    columns: List[str]  # Of the numbers behind it.
-    rows: List[List[Optional[Union[str, float]]]]  # As many cells each as columns.
+    columns: List[str]  # Columns of the underlying numbers.
+    rows: List[List[Optional[Union[str, float]]]]  # One cell per column.
 
 
 class BenchmarkPlots(TypedDict):
@@ -1119,13 +1119,13 @@ class BenchmarkPlots(TypedDict):
 
 class RunLabelsLabels(TypedDict):
     candidate_id: str
-    right: Optional[bool]  # Null = it could not be graded.
+    right: Optional[bool]  # Null = could not be graded.
     reason: str
-    failed_tests: List[str]  # Required tests that did not pass, the first of them.
+    failed_tests: List[str]  # Required tests that did not pass (the first ones).
 
 
 class RunLabels(TypedDict):
-    graded: bool  # False = nothing is known (yet), and there is no label.
+    graded: bool  # False = not graded (yet); there are no labels.
     labels: List['RunLabelsLabels']
 
 
@@ -1206,18 +1206,18 @@ class ReadinessPartsMachine2(TypedDict):
 class ReadinessParts(TypedDict):
     engine: Union['ReadinessPartsEngine1', 'ReadinessPartsEngine2']
     models: Union['ReadinessPartsModels1', 'ReadinessPartsModels2']
-    machine: Union['ReadinessPartsMachine1', 'ReadinessPartsMachine2']  # not ok: disk or memory is low, new work waits until there is room
+    machine: Union['ReadinessPartsMachine1', 'ReadinessPartsMachine2']  # not ok: disk or memory is low and new work waits
 
 
 class ReadinessWork(TypedDict):
-    state: Literal["idle", "working", "saturated", "stalled"]  # saturated: all are busy and runs wait; stalled: runs wait, and for a minute nobody has taken them up
+    state: Literal["idle", "working", "saturated", "stalled"]  # saturated: all slots are busy and runs wait; stalled: runs wait and no process has taken one for a minute
     queued: int
     running: int
     oldest_queued_s: int
 
 
 class Readiness(TypedDict):
-    status: Literal["ready", "degraded"]  # degraded: runs that need the missing part fail or wait, everything else is answered
+    status: Literal["ready", "degraded"]  # degraded: runs that need the missing part fail or wait; everything else works
     parts: 'ReadinessParts'
     work: 'ReadinessWork'
 

@@ -119,7 +119,7 @@ export async function takeBenchmark(
   );
   if (skipped.length === instances.length * bench.arms.length) {
     await store.delete(id);
-    throw new BadInputError(`holds nothing that can be done: ${skipped[0]?.reason ?? ''}`, BODY);
+    throw new BadInputError(`has no usable instance: ${skipped[0]?.reason ?? ''}`, BODY);
   }
   const ids = instances.map(({ issue }) => issue.instance_id);
   await store.begin(id, { ...bench, instances: ids, skipped }, sealedOf(instances));
@@ -198,13 +198,13 @@ async function readRows({ bench, rows }: Sorted) {
   }
   const instances = filtered(all, bench.filter);
   if (instances.length > 0) return { instances, rejected };
-  throw new BadInputError(`holds no instance that is asked for. ${rejected.first[0] ?? ''}`, BODY);
+  throw new BadInputError(`has no matching instance. ${rejected.first[0] ?? ''}`, BODY);
 }
 
 function sealedOf(instances: readonly DataSetInstance[]): Record<string, unknown> {
   const sealed = Object.fromEntries(instances.map(({ issue, sealed: own }) => [issue.instance_id, own.open()]));
   if (JSON.stringify(sealed).length <= MOST_SEALED) return sealed;
-  throw new BadInputError('holds more than 256 MiB of hidden tests; send it in parts.', BODY);
+  throw new BadInputError('has more than 256 MiB of hidden tests; send it in parts.', BODY);
 }
 
 /** Sorts the lines of an upload into files. @throws BadInputError naming the line */
@@ -226,7 +226,7 @@ async function sortUpload(upload: string, folder: string): Promise<Sorted> {
   for (const part of files.values()) await part.flush();
   const rows = files.get(ROWS)?.path;
   if (bench === null || rows === undefined)
-    throw new BadInputError('holds no row: send the bench file in one line, then the rows.', BODY);
+    throw new BadInputError('has no rows: send the bench file in one line, then the rows.', BODY);
   const of = (kind: string): Map<string, string> => {
     const own = [...files].filter(([name]) => name.startsWith(`${kind} `));
     return new Map(own.map(([name, { path }]) => [name.slice(kind.length + 1), path]));

@@ -39,7 +39,7 @@ export async function takeUpload(
   const { candidates, rejected } = await writeImport([file], folder, UPLOAD_BOUNDS);
   const first = await firstRejected(join(folder, 'rejected.jsonl'));
   if (candidates === 0) {
-    throw new BadInputError(`holds no candidate: ${first[0]?.reason ?? 'it is empty'}`, BODY);
+    throw new BadInputError(`has no candidates: ${first[0]?.reason ?? 'it is empty'}`, BODY);
   }
   return { candidates, ...(await submitted(folder, wish, accept, checks)), rejected: { count: rejected, first } };
 }
@@ -56,7 +56,7 @@ async function submitted(
   const skipped: { instance_id: string; reason: string }[] = [];
   const instances = folder.instances();
   if (instances.length > MOST_INSTANCES) {
-    throw new BadInputError(`holds more than ${MOST_INSTANCES} instances; send it in parts.`, BODY);
+    throw new BadInputError(`has more than ${MOST_INSTANCES} instances; send it in parts.`, BODY);
   }
   for (const instance of instances) {
     const { instance_id } = instance;
@@ -97,7 +97,7 @@ export class UploadedRuns extends RescoreIntake {
 function requireOneRun({ instance_id, bytes, steps }: ImportedInstance): void {
   const excess = bytes > LARGEST_RUN ? '64 MB' : steps > MOST_STEPS ? `${MOST_STEPS} steps` : null;
   if (excess === null) return;
-  throw new BadInputError(`${instance_id} comes to more than ${excess}; send fewer of its runs.`);
+  throw new BadInputError(`${instance_id} exceeds ${excess}; send fewer of its runs.`);
 }
 
 const Rejected = z.object({ line: z.number().nullable(), reason: z.string() });

@@ -196,9 +196,9 @@ export async function chosenInstances({
   const instances = filtered(all, filter);
   if (instances.length > 0) return instances;
   throw new BadInputError(
-    'holds no instance that is asked for.',
+    'has no matching instance.',
     { file: dataset },
-    '`bestk datasets show` says what it holds.',
+    '`bestk datasets show` lists its instances and columns.',
   );
 }
 

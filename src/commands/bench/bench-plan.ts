@@ -85,7 +85,7 @@ const NARROWED = ['filter', 'budget', 'grade'] as const;
  */
 export async function readPlan(file: string | undefined, said: Readonly<Record<string, unknown>>): Promise<BenchPlan> {
   const given = file === undefined ? {} : await readYaml(file);
-  if (typeof given !== 'object' || given === null) throw new BadInputError('is no bench file.', { file });
+  if (typeof given !== 'object' || given === null) throw new BadInputError('is not a bench file.', { file });
   const plan = parsedPlan(file, { ...given, ...said, ...narrowed({ ...given }, said) }, said);
   const base = file === undefined ? process.cwd() : dirname(resolve(file));
   const from =
@@ -124,7 +124,7 @@ function parsedPlan(file: string | undefined, given: object, said: Members): Ben
   const path = problem?.path ?? [];
   const message = `${problem?.message ?? 'is wrong'}.`;
   if (isSaid(said, path)) throw new BadInputError(message, { field: optionOf(path) });
-  const next = 'docs/bench.md tells what a bench file holds.';
+  const next = 'docs/bench.md describes the bench file.';
   throw new BadInputError(message, { file, field: path.join('.') }, next);
 }
 
@@ -209,14 +209,14 @@ export async function readOwnState(out: string): Promise<BenchState | null> {
   const state = await readState(out);
   if (state === null || state.kind === 'bestk-bench') return state;
   const next = 'Name another folder with --out, or the service with --server.';
-  throw new BadInputError(`holds a benchmark of ${state.server}.`, { file: out }, next);
+  throw new BadInputError(`contains a benchmark of ${state.server}.`, { file: out }, next);
 }
 
 /** @throws BadInputError if no benchmark was started here */
 export async function requireState(out: string): Promise<BenchState | ServedState> {
   const state = await readState(out);
   if (state !== null) return state;
-  throw new BadInputError('holds no benchmark.', { file: out }, 'Name the --out of `bestk bench run`.');
+  throw new BadInputError('has no benchmark.', { file: out }, 'Name the --out of `bestk bench run`.');
 }
 
 export async function writeState(out: string, state: BenchState | ServedState): Promise<void> {

@@ -154,7 +154,7 @@ async function preparedArm({ plan, out, instances, state }: Bench, arm: Arm, app
   const key = contentKey([setup, arm, plan.budget.each ?? null]);
   const known = state.keys[arm.name];
   if (known !== undefined && known !== key) {
-    const next = 'so it is done again; what they do not touch comes from the store.';
+    const next = 'so it is repeated; unaffected results come from the store.';
     printProgress(`Arm ${arm.name}: its settings changed, ${next}`);
     await rm(folder, { recursive: true, force: true });
   }

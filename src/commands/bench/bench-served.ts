@@ -93,7 +93,7 @@ const Said = z.object({ detail: z.string(), code: z.string().optional(), next: z
 export async function startServed(plan: BenchPlan, out: string, service: BenchService): Promise<ServedState> {
   const known = await readState(out);
   if (known?.kind === 'bestk-bench') {
-    throw new BadInputError('holds a benchmark of this machine.', { file: out }, 'Name another folder with --out.');
+    throw new BadInputError('contains a local benchmark.', { file: out }, 'Name another folder with --out.');
   }
   const bench = await sentBench(plan);
   const instances = await chosenInstances(plan);
@@ -130,17 +130,17 @@ async function sentBench({
   const settled = arms.findIndex(({ settings }) => Object.keys(settings).length > 0);
   if (settled !== -1) {
     const next = 'Leave it out, or start a service with these settings.';
-    throw new BadInputError('is for this machine alone.', { field: `arms.${settled}.settings` }, next);
+    throw new BadInputError('only works locally.', { field: `arms.${settled}.settings` }, next);
   }
   if (grade !== false && grade.run_scripts !== undefined) {
     const next = 'Leave them out, and grade the candidates with `bestk grade`.';
-    throw new BadInputError('are for this machine alone.', { field: 'grade.run_scripts' }, next);
+    throw new BadInputError('only work locally.', { field: 'grade.run_scripts' }, next);
   }
   const sent = arms.map(async (arm) => {
     const { agent, agents, settings: elsewhere } = agentsOf(arm);
     if (Object.keys(elsewhere).length > 0) {
       const next = 'Leave it out, and set BESTK_MODEL_URLS of the service.';
-      throw new BadInputError('is for this machine alone.', { field: `arms.${arm.name}.endpoint` }, next);
+      throw new BadInputError('only works locally.', { field: `arms.${arm.name}.endpoint` }, next);
     }
     return {
       ...z.object(ArmBasics).parse(arm),
@@ -254,7 +254,7 @@ async function untilOver(id: string, service: BenchService, signal: AbortSignal)
       return error;
     });
     if (view instanceof UnavailableError) {
-      if (told !== view.message) printProgress(`${visibleLine(view.message)} It is asked again.`);
+      if (told !== view.message) printProgress(`${visibleLine(view.message)} Retrying.`);
       told = view.message;
       continue;
     }

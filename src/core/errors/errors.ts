@@ -48,7 +48,7 @@ export class InterruptedError extends BestkError {
   readonly exitCode = EXIT.interrupted;
 
   constructor(message = 'Interrupted.') {
-    super(message, 'Run the same command again to go on where it stopped.');
+    super(message, 'Run the same command again to resume.');
   }
 }
 
@@ -105,7 +105,7 @@ export type Failure = z.infer<typeof Failure>;
 /** Details of an internal error go only to the log. @param what the failed operation, to begin a sentence */
 export function failureOf(error: unknown, what: string): Failure {
   if (error instanceof BestkError) return { code: error.code, message: error.message, next: error.next };
-  const next = 'Look into the log for it, and report what it says.';
+  const next = 'Report it with the error in the log.';
   return { code: 'internal', message: `${what} ended on an internal error.`, next };
 }
 

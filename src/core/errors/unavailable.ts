@@ -23,7 +23,7 @@ export class ImageMissingError extends UnavailableError {
   constructor(
     image: string,
     message = `Image "${image}" is not present on the container engine.`,
-    next = `Pull or build it first: docker pull ${image}; or let bestk pull what is missing (BESTK_PULL=missing).`,
+    next = `Pull or build it first: docker pull ${image}; or let bestk pull missing images (BESTK_PULL=missing).`,
   ) {
     super(message, next);
     this.image = image;
@@ -92,7 +92,7 @@ export class BudgetSpentError extends UnavailableError {
   readonly retryable = false;
 
   constructor(detail: string) {
-    super(`The budget is spent: ${detail}`, 'Give a larger budget; what was done is stored and not paid again.');
+    super(`The budget is spent: ${detail}`, 'Increase the budget; finished work is stored and not paid for again.');
   }
 }
 
@@ -103,7 +103,7 @@ export class RecordingMissError extends UnavailableError {
 
   constructor(recording: string, key: string) {
     super(
-      `Recording "${recording}" does not hold the call ${key}.`,
+      `Recording "${recording}" does not contain the call ${key}.`,
       'Record again with BESTK_RECORD, or unset BESTK_REPLAY to call the model.',
     );
   }
@@ -169,7 +169,7 @@ export class MachineLowError extends UnavailableError {
     super(
       `The machine is low on ${WHAT[resource]}: ${Math.floor(freeBytes / MIB)} MiB free at ${place}, no work is taken below ${Math.ceil(floorBytes / MIB)}${setting}.`,
       resource === 'memory'
-        ? 'Free memory or run less beside bestk; or lower BESTK_SANDBOX_CONCURRENCY.'
+        ? 'Free memory, stop other programs, or lower BESTK_SANDBOX_CONCURRENCY.'
         : `Free disk space${resource === 'engine' ? ' (`docker system df`, `docker image prune`)' : ''}, or lower BESTK_MIN_FREE_DISK_MB.`,
     );
     this.resource = resource;

@@ -53,7 +53,7 @@ export const Combiner = z.strictObject({
   version: z.literal(1),
   features: z
     .array(z.string())
-    .refine((names) => names.join() === FEATURES.join(), 'are not those of this version; train the combiner again'),
+    .refine((names) => names.join() === FEATURES.join(), 'do not match this version; retrain the combiner'),
   /** Also the imputed values of unknown features. */
   means: PerFeature,
   scales: PerFeature,

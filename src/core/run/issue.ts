@@ -28,7 +28,7 @@ export function isImageReference(text: string): boolean {
   return name !== undefined && name.length <= LONGEST_NAME;
 }
 
-const NOT_ONE = 'is no image reference; write registry.example.com:5000/team/name:tag, or name@sha256:…';
+const NOT_ONE = 'is not an image reference; write registry.example.com:5000/team/name:tag, or name@sha256:…';
 
 /** An image name, validated on input: it becomes part of URLs and of engine commands. */
 const ImageReference = z.string().refine(isImageReference, NOT_ONE);

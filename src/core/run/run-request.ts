@@ -145,14 +145,14 @@ function forSampling({ refine, branch, agents }: GivenRequest): Contradiction[] 
     ...(branch > 0 ? ['branch'] : []),
     ...(agents === null ? [] : ['agents']),
   ];
-  return asked.map((field) => ({ path: [field], message: 'is for sampling, but candidates are given' }));
+  return asked.map((field) => ({ path: [field], message: 'is only for sampling, but candidates are given' }));
 }
 
 function wrongAgents(
   { agent, k, candidates }: GivenRequest,
   agents: NonNullable<GivenRequest['agents']>,
 ): Contradiction[] {
-  if (agent !== null) return [{ path: ['agent'], message: 'is named beside agents' }];
+  if (agent !== null) return [{ path: ['agent'], message: 'cannot be combined with agents' }];
   const tries = k ?? DEFAULT_K;
   if (candidates !== null || agents.length <= tries) return [];
   return [{ path: ['agents'], message: `are ${agents.length}, more than the ${tries} first rollouts` }];
@@ -160,8 +160,8 @@ function wrongAgents(
 
 function wrongCounts(k: number | null, k0: number | null, given: number | null): Contradiction[] {
   if (given !== null) {
-    if (k0 !== null) return [{ path: ['k0'], message: 'is for sampling, but candidates are given' }];
-    return k === null || k === given ? [] : [{ path: ['k'], message: `says ${k}, but ${given} candidates are given` }];
+    if (k0 !== null) return [{ path: ['k0'], message: 'is only for sampling, but candidates are given' }];
+    return k === null || k === given ? [] : [{ path: ['k'], message: `is ${k}, but ${given} candidates are given` }];
   }
   const wanted = k ?? DEFAULT_K;
   if (wanted > MAX_SAMPLES) return [{ path: ['k'], message: `at most ${MAX_SAMPLES} are sampled in one run` }];

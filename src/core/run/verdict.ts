@@ -41,7 +41,7 @@ export const EXECUTION_FREE: Measure = {
   better: 'higher',
   title: 'Judge',
   meaning:
-    'what the judge says without execution, 0 to 1: the probability that the patch is right, or is the better one',
+    'score of a judge without execution, 0 to 1: the probability that the patch is right, or is the better of two',
 };
 
 export const REGRESSION: Measure = {
@@ -50,7 +50,7 @@ export const REGRESSION: Measure = {
   unit: 'count',
   better: 'higher',
   title: 'Regression',
-  meaning: "the repository's tests that still pass, of those that passed before",
+  meaning: 'existing tests that still pass, out of those that passed before',
 };
 
 export const REPRODUCTION: Measure = {
@@ -59,7 +59,7 @@ export const REPRODUCTION: Measure = {
   unit: 'count',
   better: 'higher',
   title: 'Tests',
-  meaning: 'generated tests that the patch solves, of those admitted',
+  meaning: 'generated tests that the patch solves, out of those admitted',
 };
 
 const BUILT_IN = [EXECUTION_FREE, REGRESSION, REPRODUCTION] as const;

@@ -75,7 +75,7 @@ export const VerifierName = z
   .max(190)
   .regex(
     new RegExp(`${NAME.source}|${OWN_NAME.source}`),
-    `is no verifier: eb, ef or ef:METHOD, METHOD one of ${JUDGE_METHODS.join(', ')}, and @MODEL behind it, or the name of a verifier in BESTK_VERIFIERS`,
+    `is not a verifier: use eb, ef, ef:METHOD or ef:METHOD@MODEL with METHOD one of ${JUDGE_METHODS.join(', ')}, or the name of a verifier in BESTK_VERIFIERS`,
   );
 export type VerifierName = z.infer<typeof VerifierName>;
 

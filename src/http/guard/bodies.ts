@@ -191,5 +191,5 @@ export function requireReadable(_request: unknown, _response: unknown, body: Buf
   if (!isUtf8(body)) throw new BadRequestException('The body is not valid UTF-8.');
   const shape = shapeOf(body);
   if (isTooDeep(shape)) throw new BadRequestException(`The body ${TOO_DEEP}.`);
-  if (shape.values > MAX_VALUES) throw new PayloadTooLargeException(`The body holds more than ${MAX_VALUES} values.`);
+  if (shape.values > MAX_VALUES) throw new PayloadTooLargeException(`The body has more than ${MAX_VALUES} values.`);
 }

@@ -53,7 +53,7 @@ const FROM_HERE: ReadonlySet<string> = new Set(['same-origin', 'none']);
 export function refuseForeignPages(hasKeys: boolean) {
   return (request: Request, _response: Response, next: NextFunction): void => {
     if (!hasKeys && !isLoopback(hostName(request.get('host') ?? ''))) {
-      next(new ForbiddenException('Without API keys the service answers on loopback names alone.'));
+      next(new ForbiddenException('Without API keys the service only answers requests to loopback names.'));
     } else {
       next(isForeign(request) ? new ForbiddenException('Pages of other sites may not use this service.') : undefined);
     }
@@ -109,9 +109,7 @@ export function limitRate(requestsPerSecond: number, hasKeys: boolean) {
       return;
     }
     response.set('Retry-After', String(Math.ceil(wait)));
-    next(
-      new HttpException('Too many requests; ask again after the time in Retry-After.', HttpStatus.TOO_MANY_REQUESTS),
-    );
+    next(new HttpException('Too many requests; retry after the time in Retry-After.', HttpStatus.TOO_MANY_REQUESTS));
   };
 }
 

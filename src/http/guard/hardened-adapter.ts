@@ -26,7 +26,7 @@ const BROKEN = new Map<string | undefined, HttpException>([
 ]);
 const EXPECTS = new HttpException('Only 100-continue may be expected.', 417);
 const UNREAD = new HttpException('Too many answers wait to be read.', 503);
-const NO_HTTP = new HttpException('This is no HTTP request.', 400);
+const NO_HTTP = new HttpException('This is not an HTTP request.', 400);
 
 /** Express on a server that does not wait for slow clients and answers connection errors with problem documents. */
 export class HardenedExpressAdapter extends ExpressAdapter {

@@ -64,7 +64,7 @@ export class ReportsController {
   async get(@Param('id') id: string, @Req() request: Request, @Res() response: Response): Promise<void> {
     const report = RunId.safeParse(id).success ? await this.store.get(id) : null;
     if (report === null)
-      throw new RunNotFoundError('There is no report of that id.', 'List the reports to see which exist.');
+      throw new RunNotFoundError('There is no report with this id.', 'List the reports to see which exist.');
     const wantsPage = request.accepts(['application/json', 'text/html']) === 'text/html';
     if (wantsPage) response.set('Content-Security-Policy', PAGE_POLICY).type('text/html').send(report.page);
     else response.type('application/json').send(report.document);

@@ -136,7 +136,7 @@ function jsonOf(text: string, at: string): object {
   };
   const shape = shapeOf(Buffer.from(text));
   if (isTooDeep(shape)) refuse(TOO_DEEP);
-  if (shape.values > MAX_VALUES) refuse(`holds more than ${MAX_VALUES} values`);
+  if (shape.values > MAX_VALUES) refuse(`has more than ${MAX_VALUES} values`);
   const value = asJson(text);
   if (typeof value === 'object' && value !== null) return value;
   return refuse('must be an issue: a JSON object, or its text');

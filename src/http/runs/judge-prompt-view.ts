@@ -128,8 +128,7 @@ export async function judgePromptOf(
   const [candidate, other] = judged.candidates;
   const id = candidate?.candidate_id ?? '';
   const messages = asked.prompts[question];
-  if (asked.prompts.length === 0)
-    throw new RunNotFoundError(`There is nothing about candidate "${id}" that the judge could be asked.`);
+  if (asked.prompts.length === 0) throw new RunNotFoundError(`There is no judge prompt about candidate "${id}".`);
   if (messages === undefined) {
     const last = `The last question about candidate "${id}" is ${asked.prompts.length - 1}, counted from 0.`;
     throw new RunNotFoundError(last);
@@ -148,7 +147,7 @@ const KEPT = 2;
 const READ_HERE = 1024 * 1024;
 /** Most requests waiting for larger runs, which are read one at a time. */
 const MOST_WAITING = 32;
-const TOO_MANY = new ServiceUnavailableException('Too many large runs are being read; ask again in a moment.');
+const TOO_MANY = new ServiceUnavailableException('Too many large runs are being read; try again in a moment.');
 
 /** The parts of a run that can be requested. */
 const PARTS = {

@@ -70,7 +70,7 @@ export function candidateView(opened: OpenedRun, candidateId: string): Candidate
 /** @throws RunConflictError before the run has ended, RunNotFoundError if no patch was worth returning */
 export function selectedPatch({ run: { id, status }, result }: OpenedRun): string {
   if (!hasEnded(status)) {
-    throw new RunConflictError(`Run "${id}" is ${status}.`, 'Follow its events, and ask again when it is done.');
+    throw new RunConflictError(`Run "${id}" is ${status}.`, 'Follow its events, and try again when it is done.');
   }
   const patch = result?.patch;
   if (patch === undefined || patch === null || patch === '') {
@@ -112,7 +112,7 @@ export function listingOf({ status, instance, tag, q, sort }: ListingQuery): Run
 
 const MAX_LIMIT = 100;
 /** A position in any order, at most as long as an instance id, in the alphabet of ids. */
-const Cursor = z.string().regex(/^[\w-]{1,6000}$/, 'is no cursor of this service');
+const Cursor = z.string().regex(/^[\w-]{1,6000}$/, 'is not a cursor of this service');
 
 /** `?limit=20&cursor=…`: the cursor is the `next_cursor` of the previous page, used with the same filter and order. */
 export const PageQuery = ListingQuery.extend({
@@ -132,7 +132,7 @@ export function runPageView({ runs, next }: RunPage): RunPageView {
 }
 
 /** Syntax of ids; they are opaque to clients. Other values never reach the store. */
-export const RunId = z.string().regex(/^[\w-]{1,64}$/, 'is no id of this service');
+export const RunId = z.string().regex(/^[\w-]{1,64}$/, 'is not an id of this service');
 
 /**
  * Accepts the id of a run from a path.
@@ -142,7 +142,7 @@ export const RunId = z.string().regex(/^[\w-]{1,64}$/, 'is no id of this service
 export class KnownRunId implements PipeTransform<string, string> {
   transform(id: string): string {
     if (RunId.safeParse(id).success) return id;
-    throw new RunNotFoundError('There is no run of that id.');
+    throw new RunNotFoundError('There is no run with this id.');
   }
 }
 

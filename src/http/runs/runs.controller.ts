@@ -211,7 +211,7 @@ export const runOperations: readonly Operation[] = [
     path: '/v1/runs/{id}/patch',
     summary: 'The selected patch, as a unified git diff.',
     answers: { 200: { description: 'The patch.', type: 'text/x-diff' } },
-    problems: { 404: 'There is no such run, or no patch was worth returning.', 409: 'The run has not ended.' },
+    problems: { 404: 'There is no such run, or it returned no patch.', 409: 'The run has not ended.' },
   },
   {
     id: 'getCandidate',

@@ -86,7 +86,7 @@ async function* rowsOf(path: string, split: string | undefined): AsyncGenerator<
     }
   }
   if (found === 0) {
-    throw new BadInputError('holds no record.', { file: path }, 'Give a file with at least one record.');
+    throw new BadInputError('has no records.', { file: path }, 'Use a file with at least one record.');
   }
 }
 
@@ -101,8 +101,8 @@ function orProblem({ value }: DataRow, work: () => DataSetInstance): ReadRow {
 
 function repeated(row: DataRow, id: string, line: number | undefined): BadInputError {
   const where = line === undefined ? 'earlier in the file' : `on line ${line}`;
-  const next = 'Give every record of an instance an id of its own.';
-  return new BadInputError(`"${id}" stands already ${where}.`, placeOf(row, 'instance_id'), next);
+  const next = 'Give every record a unique id.';
+  return new BadInputError(`"${id}" already occurs ${where}.`, placeOf(row, 'instance_id'), next);
 }
 
 function instanceOf(row: DataRow, { images, seen }: DataSetOptions): DataSetInstance {
@@ -128,7 +128,7 @@ function unknownRow(row: DataRow): never {
   throw new BadInputError(
     'is of no known data set.',
     placeOf(row, ''),
-    '`bestk datasets show` tells the known columns.',
+    '`bestk datasets show` lists the known columns.',
   );
 }
 
@@ -147,7 +147,7 @@ function issueOf(row: DataRow, given: RowIssue, images: ImageTemplates | undefin
     throw new BadInputError(
       'is empty',
       placeOf(row, 'problem_statement'),
-      'Write what is to be solved, or leave the row out.',
+      'Add the problem statement, or remove the row.',
     );
   }
   const environment = { ...given.environment, image };
@@ -235,12 +235,12 @@ function idOf(read: ReadRow): string | null {
 }
 
 function nonEmpty(file: string, [first, ...others]: readonly Issue[]): readonly [Issue, ...Issue[]] {
-  if (first === undefined) throw new BadInputError('holds no instance.', { file });
+  if (first === undefined) throw new BadInputError('has no instances.', { file });
   return [first, ...others];
 }
 
 function requireAll(file: string, wanted: ReadonlySet<string> | null, ids: ReadonlySet<string>): void {
   for (const id of wanted ?? []) {
-    if (!ids.has(id)) throw new BadInputError(`holds no instance "${id}".`, { file }, `It holds: ${listed([...ids])}`);
+    if (!ids.has(id)) throw new BadInputError(`has no instance "${id}".`, { file }, `It contains: ${listed([...ids])}`);
   }
 }

@@ -108,8 +108,8 @@ function named<T extends DataSetInstance>(all: readonly T[], left: readonly T[],
   const strangers = ids.filter((id) => !known.has(id));
   if (strangers.length > 0) {
     const named = strangers.slice(0, NAMED).map((id) => `"${id}"`);
-    const next = '`bestk datasets show` says what it holds.';
-    throw new FilterError('instances', `names ${named.join(', ')}, which the data set does not hold.`, next);
+    const next = '`bestk datasets show` lists its instances and columns.';
+    throw new FilterError('instances', `names ${named.join(', ')}, which the data set does not contain.`, next);
   }
   const wanted = new Set(ids);
   const own = left.filter(({ issue }) => wanted.has(issue.instance_id));

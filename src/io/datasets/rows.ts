@@ -47,7 +47,7 @@ export async function dataFiles(path: string, split?: string): Promise<readonly 
   if (!info.isDirectory()) return [{ path, name: path, split: split ?? null }];
   const files = await filesBelow(path, DEEPEST);
   if (files.length === 0) {
-    throw new BadInputError('holds no file of rows.', { file: path }, 'Rows are .parquet, .json or .jsonl files.');
+    throw new BadInputError('contains no data files.', { file: path }, 'Rows are .parquet, .json or .jsonl files.');
   }
   return ofSplit(path, files, split);
 }
@@ -59,9 +59,9 @@ function ofSplit(folder: string, files: readonly DataFile[], wanted: string | un
   if (own.length > 0) return own;
   const names = splits.join(', ');
   if (wanted === undefined) {
-    throw new BadInputError(`holds several splits: ${names}.`, { file: folder }, 'Choose one with --split.');
+    throw new BadInputError(`has several splits: ${names}.`, { file: folder }, 'Choose one with --split.');
   }
-  throw new BadInputError(`holds no split "${wanted}".`, { file: folder, field: '--split' }, `It holds: ${names}`);
+  throw new BadInputError(`has no split "${wanted}".`, { file: folder, field: '--split' }, `It contains: ${names}`);
 }
 
 /** If there are parquet files, other files next to them are not rows. */
@@ -252,7 +252,7 @@ export function imageTemplates(given: readonly string[]): ImageTemplates | undef
     const [, repo, template = each] = /^([^={}]+)=(.*)$/s.exec(each) ?? [];
     requirePlaceholders(template);
     if (repo === undefined ? all !== null : byRepo.has(repo)) {
-      throw new BadInputError(`is said twice${repo === undefined ? '' : ` for ${repo}`}.`, { field: '--image' });
+      throw new BadInputError(`is set twice${repo === undefined ? '' : ` for ${repo}`}.`, { field: '--image' });
     }
     if (repo === undefined) all = template;
     else byRepo.set(repo, template);

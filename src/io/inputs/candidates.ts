@@ -62,8 +62,8 @@ const NAMED = 5;
 function noneOf(file: string, what: string, wanted: ReadonlySet<string>, others: ReadonlySet<string>): BadInputError {
   const [only = ''] = wanted;
   const whose = wanted.size === 1 ? `instance "${only}"` : `any of these ${wanted.size} instances`;
-  const known = others.size === 0 ? '' : ` It holds: ${[...others].join(', ')}`;
-  return new BadInputError(`holds no ${what} of ${whose}.${known}`, { file });
+  const known = others.size === 0 ? '' : ` It contains: ${[...others].join(', ')}`;
+  return new BadInputError(`has no ${what} of ${whose}.${known}`, { file });
 }
 
 function instanceOf(record: Located): string {

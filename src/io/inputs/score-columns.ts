@@ -44,8 +44,8 @@ export class ScoreColumns {
     return this.list(names, (value, refuse) => {
       if (value === null) return null;
       if (typeof value === 'boolean') return Number(value);
-      if (typeof value !== 'number') throw refuse(`is ${describe(value)} where a number belongs`);
-      if (!Number.isFinite(value)) throw refuse(`is ${value}; write null where there is no score`);
+      if (typeof value !== 'number') throw refuse(`is ${describe(value)}; it must be a number`);
+      if (!Number.isFinite(value)) throw refuse(`is ${value}; use null for a missing score`);
       if (value < least || value > most) throw refuse(`is ${value}, outside ${least} to ${most}`);
       return value;
     });
@@ -64,7 +64,7 @@ export class ScoreColumns {
     return this.list(names, (value, refuse) => {
       if (value === null || typeof value === 'string') return value;
       if (typeof value === 'number' && Number.isFinite(value)) return String(value);
-      throw refuse(`is ${describe(value)} where a text belongs`);
+      throw refuse(`is ${describe(value)}; it must be a string`);
     });
   }
 
@@ -73,7 +73,7 @@ export class ScoreColumns {
     return this.list(names, (value, refuse) => {
       if (value === null) return null;
       if (Array.isArray(value) && value.every((each) => typeof each === 'string')) return value;
-      throw refuse(`is ${describe(value)} where a list of texts belongs`);
+      throw refuse(`is ${describe(value)}; it must be a list of strings`);
     });
   }
 
@@ -94,7 +94,7 @@ export class ScoreColumns {
     if (name === undefined) return undefined;
     const given = this.row[name];
     const list = typeof given === 'string' ? parsePythonList(given) : given;
-    if (!Array.isArray(list)) throw this.error(`is ${describe(given)} where a list belongs`, name);
+    if (!Array.isArray(list)) throw this.error(`is ${describe(given)}; it must be a list`, name);
     let at = 0;
     const refuse: Refuse = (message) => this.error(message, `${name}.${at}`);
     return list.map((value: unknown, index) => {

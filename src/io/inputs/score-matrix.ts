@@ -30,7 +30,7 @@ export async function* readScoreMatrix(file: string, axes: readonly string[] = [
   for await (const record of readRecords(file)) {
     const issue = issueOf(record, axes);
     if (seen.has(issue.instanceId)) {
-      throw new BadInputError(`"${issue.instanceId}" stands already earlier in the file.`, {
+      throw new BadInputError(`"${issue.instanceId}" occurs earlier in the file.`, {
         file,
         line: record.line,
         field: 'instance_id',
@@ -126,7 +126,7 @@ class RowReader {
     return given.map((id, index) => {
       const field = `candidate_ids.${index}`;
       if (id === null || id === '') throw this.columns.error('is empty', field);
-      if (seen.has(id)) throw this.columns.error(`"${id}" stands already earlier in the row`, field);
+      if (seen.has(id)) throw this.columns.error(`"${id}" occurs earlier in the row`, field);
       seen.add(id);
       return id;
     });

@@ -45,7 +45,7 @@ export async function readAgents(file: string, names: readonly string[] = []): P
   const parsed = AgentsFile.safeParse(Array.isArray(value) ? { agents: value } : value);
   if (!parsed.success) {
     const [problem] = parsed.error.issues;
-    const next = 'docs/sampling.md tells what an agent is.';
+    const next = 'docs/sampling.md describes agents.';
     throw new BadInputError(problem?.message ?? 'is wrong', { file, field: problem?.path.join('.') }, next);
   }
   const { agents } = parsed.data;

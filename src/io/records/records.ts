@@ -38,7 +38,7 @@ export async function* readRecords(file: string): AsyncGenerator<Located> {
       throw new BadInputError(`is not JSON: ${parseError(text)}`, { file, line });
     }
   }
-  if (found === 0) throw new BadInputError('holds no record.', { file }, 'Give a file with at least one record.');
+  if (found === 0) throw new BadInputError('has no records.', { file }, 'Use a file with at least one record.');
 }
 
 async function* readDocument(file: string): AsyncGenerator<Located> {
@@ -177,9 +177,9 @@ export class UniqueRecords {
       const line = this.seen.get(id);
       const where = line === undefined ? 'earlier in the file' : `on line ${line}`;
       throw new BadInputError(
-        `"${id}" stands already ${where}.`,
+        `"${id}" already occurs ${where}.`,
         placeOf(record, this.field),
-        'Give every record of an instance an id of its own.',
+        'Give every record a unique id.',
       );
     }
     this.seen.set(id, record.line);

@@ -158,7 +158,7 @@ async function* rows<T>(file: string, schema: z.ZodType<T>): AsyncGenerator<{ va
   try {
     for await (const { line, byte, bytes } of rawLines(unpacked(file), LOCAL_BOUNDS.document)) {
       const parsed = schema.safeParse(JSON.parse(bytes?.toString('utf8') ?? 'null'));
-      if (!parsed.success) throw new BadInputError('is not what an import writes; import again.', { file, line });
+      if (!parsed.success) throw new BadInputError('is not the output of an import; import again.', { file, line });
       yield { value: parsed.data, span: { start: byte, length: bytes?.length ?? 0 } };
     }
   } catch (error) {

@@ -73,10 +73,10 @@ function* spread(value: unknown, { file, beside, line, byte }: Place): Generator
   const damage = (reason: string): Found => ({ damage: { file, line: line ?? null, byte: byte ?? null, reason } });
   if (Array.isArray(value)) {
     for (const [index, element] of value.entries()) {
-      yield isRow(element) ? { record: { ...at, index, value: element } } : damage(`element ${index} is no object`);
+      yield isRow(element) ? { record: { ...at, index, value: element } } : damage(`element ${index} is not an object`);
     }
   } else if (!isRow(value)) {
-    yield damage('is no object');
+    yield damage('is not an object');
   } else if (isFiledById(value)) {
     for (const [key, member] of Object.entries(value)) yield { record: { ...at, key, value: member } };
   } else {

@@ -126,7 +126,7 @@ export const UPLOAD_BOUNDS: ReadBounds = {
 
 /** The error text for a line or document with too many values. */
 export function tooManyValues({ values, next }: ReadBounds): string {
-  return `holds more than ${values} values; ${next}`;
+  return `has more than ${values} values; ${next}`;
 }
 
 export function inMegabytes(bytes: number): string {

@@ -169,7 +169,7 @@ function readHead(raw: unknown, requestedModel: string): Completion {
   const parsed = Reply.safeParse(raw);
   if (!parsed.success) {
     throw new UnreadableReplyError(
-      `its answer holds no numbers of a head: ${JSON.stringify(raw ?? null).slice(0, 200)}`,
+      `its answer has no outputs of a classification head: ${JSON.stringify(raw ?? null).slice(0, 200)}`,
     );
   }
   const { model, data, usage } = parsed.data;

@@ -107,5 +107,5 @@ function readPosition({ token, logprob, top_logprobs: top }: z.infer<typeof Posi
 
 function describeReply(raw: unknown): string {
   if (typeof raw === 'string') return `it answered with text, not with JSON: ${raw.slice(0, 200)}`;
-  return `its answer is no chat completion: ${JSON.stringify(raw ?? null).slice(0, 200)}`;
+  return `its answer is not a chat completion: ${JSON.stringify(raw ?? null).slice(0, 200)}`;
 }

@@ -87,7 +87,7 @@ export class MarkdownPromptLibrary extends PromptLibrary {
     const stranger = folder === undefined ? undefined : (await namesIn(folder)).find((name) => !known.has(name));
     if (stranger === undefined) return;
     throw new BadInputError(
-      `holds "${stranger}", which is not a prompt of bestk.`,
+      `contains "${stranger}", which is not a prompt of bestk.`,
       { file: folder },
       'List the ids with `bestk prompts`, or remove the file.',
     );
@@ -157,10 +157,10 @@ function parsed(engine: Liquid, { path, template, own }: PromptFile, given: Read
     const stranger = engine.globalVariablesSync(template).find((name) => !given.has(name));
     if (stranger === undefined) return engine.parse(template);
     const names = [...given].sort().join(', ');
-    throw new BadInputError(`is no variable of this prompt; it is given ${names}.`, { file: path, field: stranger });
+    throw new BadInputError(`is not a variable of this prompt; it has ${names}.`, { file: path, field: stranger });
   } catch (error) {
     if (error instanceof BadInputError) throw error;
-    throw new BadInputError(`is no Liquid template (${(error as Error).message})`, { file: path });
+    throw new BadInputError(`is not a Liquid template (${(error as Error).message})`, { file: path });
   }
 }
 
@@ -213,7 +213,7 @@ function parseYaml(head: string, file: string): unknown {
   try {
     return parse(head);
   } catch (error) {
-    throw new BadInputError(`has front matter that is no YAML (${(error as Error).message})`, { file });
+    throw new BadInputError(`has front matter that is not YAML (${(error as Error).message})`, { file });
   }
 }
 

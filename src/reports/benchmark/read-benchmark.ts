@@ -101,7 +101,7 @@ export async function runFolders(roots: readonly string[], mayBeEmpty = false): 
     const here = await below(root, DEEPEST);
     if (here.length === 0 && !mayBeEmpty) {
       const next = 'Name the --out of select, solve or rescore, or a folder of such folders.';
-      throw new BadInputError('holds no run.json.', { file: root, field: '--run' }, next);
+      throw new BadInputError('has no run.json.', { file: root, field: '--run' }, next);
     }
     found.push(...here);
   }

@@ -73,7 +73,7 @@ const NO_LABELS: ReadonlyMap<string, boolean> = new Map();
 function selected({ instance_id, candidates, selection, preset }: ExportedInstance): unknown {
   if (selection === null) {
     throw new BadInputError(
-      'holds no selection.',
+      'has no selection.',
       { field: '--run' },
       'Export all candidates with --format predictions.',
     );

@@ -114,7 +114,7 @@ const WRONG: Readonly<Record<number, (spec: SandboxSpec, image: string, said: st
   10: ({ workdir }, image) =>
     new BadInputError(`${image} has no directory ${workdir}`, { field: 'environment.workdir' }),
   11: ({ baseCommit }, image) =>
-    new BadInputError(`${image} does not hold commit ${String(baseCommit)}`, { field: 'environment.base_commit' }),
+    new BadInputError(`${image} does not contain commit ${String(baseCommit)}`, { field: 'environment.base_commit' }),
   12: (_, image) => new BadInputError(`${image} has no git`, { field: 'environment.image' }),
   15: (_, image, said) =>
     new BadInputError(`does not apply to ${image}: ${said}`, { field: 'environment.setup_patch' }),

@@ -12,7 +12,7 @@ const TELL_EVERY_MS = 10_000;
 const LONGEST_LINE = 1024 * 1024;
 const NOT_THERE =
   /manifest unknown|not found|does not exist|access denied|unauthorized|no basic auth|invalid reference|denied:/i;
-const NEXT = '`docker pull` says more; a private registry needs `docker login` as the user that bestk runs as.';
+const NEXT = 'Run `docker pull` for details; a private registry needs `docker login` as the user that runs bestk.';
 
 export interface PullOptions {
   /** Folder of Docker's own `config.json`. */
@@ -44,7 +44,7 @@ export async function pullImage(
       signal.throwIfAborted();
       const { failure, again } = pullFailure(error, image);
       if (!again || attempt + 1 === TRIES) throw failure;
-      options.say(`${failure.message} It is tried again.`);
+      options.say(`${failure.message} Retrying.`);
       await pause(backOffMs(attempt + 2, null, Math.random), signal);
     }
   }

@@ -83,7 +83,7 @@ export class Curves {
   report(): CurvesReport {
     const { ks, best, resamples } = this.request;
     const largestK = ks.at(-1) ?? 1;
-    if (this.table.issues === 0) throw new BadInputError('there is no issue to count.');
+    if (this.table.issues === 0) throw new BadInputError('there are no issues.');
     if (largestK > this.coverage.largest) {
       throw new BadInputError(`k = ${largestK}, but no issue has more than ${this.coverage.largest} candidates.`, {
         field: 'k',

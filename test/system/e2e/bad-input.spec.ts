@@ -47,28 +47,28 @@ const CASES: Readonly<Record<string, [Inputs, RegExp]>> = {
   ],
   'an unknown instance': [
     { more: ['--instance', 'other__x-1'] },
-    /holds no instance "other__x-1".*\nIt holds: calculator__add-1/,
+    /has no instance "other__x-1".*\nIt contains: calculator__add-1/,
   ],
   'duplicate candidates': [
     { candidates: twice },
-    /candidates\.jsonl, line 2, field "candidate_id": "a" stands already on line 1/,
+    /candidates\.jsonl, line 2, field "candidate_id": "a" already occurs on line 1/,
   ],
   'a broken line': [{ candidates: `${GOOD}{"instance_id": "x"` }, /candidates\.jsonl, line 2: is not JSON/],
   'a missing patch': [
     { candidates: `{"instance_id": "${CALCULATOR}", "candidate_id": "a"}` },
     /candidates\.jsonl, line 1, field "patch"/,
   ],
-  'no candidates': [{ candidates: '' }, /candidates\.jsonl: holds no record/],
+  'no candidates': [{ candidates: '' }, /candidates\.jsonl: has no records/],
   'candidates of another issue': [
     { candidates: '{"instance_id": "b", "candidate_id": "a", "patch": ""}' },
-    /holds no candidate of instance "calculator__add-1"/,
+    /has no candidate of instance "calculator__add-1"/,
   ],
   'invalid UTF-8': [
     { candidates: Buffer.concat([Buffer.from(GOOD), Buffer.from([0x22, 0xff, 0xfe, 0x0a])]) },
     /candidates\.jsonl, line 2: is not valid UTF-8/,
   ],
   'duplicate tests': [{ tests: `${test}\n${test}\n` }, /tests\.jsonl, line 2, field "test_id"/],
-  'tests of another issue': [{ tests: test.replace(CALCULATOR, 'b') }, /holds no test of instance/],
+  'tests of another issue': [{ tests: test.replace(CALCULATOR, 'b') }, /has no test of instance/],
   'an unknown preset': [{ more: ['--preset', 'nope'] }, /nope[\s\S]*deepswe/],
   'an unknown verifier': [{ more: ['--verifiers', 'eb,xx'] }, /verifiers/],
   'a judge without a model': [{ more: ['--verifiers', 'ef'] }, /BESTK_VERIFIER_MODEL/],

@@ -215,7 +215,7 @@ concurrency: 2
       const elsewhere = await cli.run([...run.slice(0, 3), '--out', cli.path('served')]);
       expect(elsewhere).toMatchObject({
         code: 2,
-        stderr: expect.stringMatching(/holds a benchmark of http/) as string,
+        stderr: expect.stringMatching(/contains a benchmark of http/) as string,
       });
     } finally {
       await service.stop();
@@ -254,7 +254,7 @@ concurrency: 2
       ['export', '--run', out, '--out', cli.path('x')],
       /arms of a bench.*\n.*arms\/few, .*mine/,
     ],
-    ['a folder without a benchmark', ['bench', 'status', cli.folder], /holds no benchmark/],
+    ['a folder without a benchmark', ['bench', 'status', cli.folder], /has no benchmark/],
     [
       'settings of a process that is elsewhere',
       [
@@ -266,7 +266,7 @@ concurrency: 2
         '--out',
         cli.path('d'),
       ],
-      /arms\.0\.settings.*this machine alone/,
+      /arms\.0\.settings.*only works? locally/,
     ],
     [
       'a setting that nobody knows',

@@ -29,5 +29,5 @@ it('takes those of one’s own, and refuses a wrong one before any model is call
     ...['--candidates', cli.jsonl('candidates.jsonl', [candidate('right', RIGHT)]), '--out', cli.path('out')],
   ];
   const { code, stderr } = await cli.run(args, { BESTK_PROMPTS: cli.path('own') });
-  expect(`${code} ${stderr}`).toMatch(/^2 .*yes-no\.user\.md, field "resolved": is no variable of this prompt/);
+  expect(`${code} ${stderr}`).toMatch(/^2 .*yes-no\.user\.md, field "resolved": is not a variable of this prompt/);
 });

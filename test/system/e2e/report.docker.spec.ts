@@ -76,7 +76,7 @@ describe('the report of a run', () => {
 
   it.each([
     ['workdir', { workdir: '/nowhere' }, /"environment\.workdir".*has no directory \/nowhere/],
-    ['base_commit', { base_commit: 'a'.repeat(40) }, /"environment\.base_commit".*does not hold commit aaaa/],
+    ['base_commit', { base_commit: 'a'.repeat(40) }, /"environment\.base_commit".*does not contain commit aaaa/],
   ])('is not written where the image lacks the %s: exit 2 names the field', async (field, environment, words) => {
     const { code, stdout, stderr } = await cli.run(select(two, field, environment));
     expect(stderr).toMatch(words);

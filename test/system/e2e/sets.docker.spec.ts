@@ -77,7 +77,7 @@ describe('commands of one instance take many', () => {
     const without = await cli.run(['grade', ...given, '--out', cli.path('none')]);
     expect(without).toMatchObject({
       code: 2,
-      stderr: expect.stringMatching(/issues\.jsonl: holds no hidden tests of .*\n.*--hidden-tests/) as string,
+      stderr: expect.stringMatching(/issues\.jsonl: has no hidden tests for .*\n.*--hidden-tests/) as string,
     });
   }, 120_000);
 

@@ -151,7 +151,7 @@ describe('one decision, wherever it is made', () => {
     const args = ['select', '--issue', issue, ...given, '--out', cli.path('unsure'), '--min-confidence'];
     expect((await cli.run([...args, '0.01'])).code).toBe(0);
     expect((await cli.run([...args, '0.9999'])).code).toBe(4);
-    const why = expect.stringMatching(/^the best candidate, long, is right with 0\.\d{3}, below 0\.9999$/) as string;
+    const why = expect.stringMatching(/^the best candidate, long, has P\(right\) 0\.\d{3}, below 0\.9999$/) as string;
     const none = { candidate_id: null, basis: 'none', confidence: expect.any(Number) as number, why_none: why };
     expect(cli.readJson('unsure/selection.json')).toMatchObject(none);
 

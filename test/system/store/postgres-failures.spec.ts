@@ -49,7 +49,7 @@ describe('openPostgresStore', () => {
       /user "bestk": password authentication failed/,
     ],
     ['there is no such database', (url: string) => `${url}404`, /database "bestk404".*does not exist/],
-    ['the address is none', () => 'postgresql://[', /DATABASE_URL is no address/],
+    ['the address is none', () => 'postgresql://[', /DATABASE_URL is not a PostgreSQL URL/],
   ])('says what was tried when %s', async (_what, change, said) => {
     const error = await refusal(open(change(cluster.url)));
     expect(error.message).toMatch(said);

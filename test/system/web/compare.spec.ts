@@ -113,6 +113,6 @@ describe('reports', () => {
     await page.getByRole('heading', { name: 'Best@1 of each rule' }).waitFor();
     await page.getByRole('region', { name: 'Settings of each report' }).getByText('Issues with labels').waitFor();
     await page.goto(`${world.url}/#/compare/reports/one/nothing`);
-    await page.getByText('There is no report of that id.').waitFor();
+    await page.getByText('There is no report with this id.').waitFor();
   });
 });

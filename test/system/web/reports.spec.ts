@@ -137,7 +137,7 @@ describe('a report', () => {
     await frameOf(page).getByRole('heading', { level: 1, name: 'Nightly' }).waitFor();
     await page.goto(`${url}/report#nobody`);
     await page.reload();
-    await page.getByText('There is no report of that id.').waitFor();
+    await page.getByText('There is no report with this id.').waitFor();
     await context.close();
   });
 

@@ -15,7 +15,7 @@ describe('a bench file and options', () => {
   it.each<[string, object, RegExp]>([
     ['--shard', { filter: { shard: '3/2' } }, /^field "--shard": must name one of the parts/],
     ['--where', { filter: { where: ['easy'] } }, /^field "--where": must look like column=value/],
-    ['--name', { arms: [{ name: 'a/b', k: 2 }] }, /^field "--name": must be of letters/],
+    ['--name', { arms: [{ name: 'a/b', k: 2 }] }, /^field "--name": may only contain letters/],
     ['--verifiers', { arms: [{ name: 'a', judges: [''] }] }, /^field "--verifiers": /],
     ['--parallel', { concurrency: 4000 }, /^field "--parallel": /],
     ['--time-limit-s', { grade: { time_limit_s: 1e9 } }, /^field "--time-limit-s": /],

@@ -66,7 +66,7 @@ describe('candidates from git branches', () => {
     [{ fromBranches: ['fix/none'] }, /git could not read fix\/none: there is no such commit/],
     [{ fromBranches: ['--output=x'] }, /git could not read --output=x/],
     [{ fromBranches: ['main'], repo: '/nowhere' }, /git could not read main/],
-    [{ fromPatches: '/nowhere' }, /is no folder that can be read/],
+    [{ fromPatches: '/nowhere' }, /is not a readable folder/],
   ])('%j is refused', async (options, said) => {
     await expect(patches(options)).rejects.toThrow(said);
   });

@@ -326,9 +326,9 @@ describe('a benchmark over HTTP', () => {
   });
 
   it.each([
-    ['nothing', [], /holds no row/],
+    ['nothing', [], /has no rows/],
     ['rows alone', ROWS, /arms/],
-    ['a bench file alone', [BENCH], /holds no row/],
+    ['a bench file alone', [BENCH], /has no rows/],
     [
       'a setting of the process',
       [{ arms: [{ name: 'a', settings: { BESTK_AGENT_MODEL: 'x' } }] }, ...ROWS],
@@ -338,7 +338,7 @@ describe('a benchmark over HTTP', () => {
     ['no JSON', [BENCH, '{"instance_id":'], /line 2.*is not JSON/],
     ['an unknown arm', [BENCH, ...ROWS, { arms: ['x'], candidate: {} }], /line 5.*names the arm "x"/],
     ['candidates of who samples', [BENCH, ...ROWS, { arms: ['mine'], candidate: {} }], /samples its own/],
-    ['a row of nothing', [BENCH, { a: 1 }], /holds no instance/],
+    ['a row of nothing', [BENCH, { a: 1 }], /has no matching instance/],
     ['a million lines', [BENCH, ...ROWS, '\n'.repeat(1_000_000)], /more than 1000000 lines/],
     ['hundreds of sets of arms', [{ arms: SAVED_ARMS }, ...ROWS, ...SETS_OF_ARMS], /more than 256 sets of arms/],
     ['hundreds of conditions', [{ ...BENCH, filter: { where: Array(101).fill('repo=a') } }, ...ROWS], /filter.where/],

@@ -64,7 +64,7 @@ describe('readIssues', () => {
   it('names the instances it holds', async () => {
     const many = lines(...[1, 2, 3, 4, 5, 6, 7].map((n) => ({ ...own, instance_id: `i${n}` })));
     await expect(readIssue(file(many), { instances: ['zz'] })).rejects.toMatchObject({
-      next: 'It holds: i1, i2, i3, i4, i5, and 2 more',
+      next: 'It contains: i1, i2, i3, i4, i5, and 2 more',
     });
     const all = await readIssues(file(many));
     expect(all.map(({ instance_id }) => instance_id)).toEqual(['i1', 'i2', 'i3', 'i4', 'i5', 'i6', 'i7']);
@@ -76,7 +76,7 @@ describe('readIssues', () => {
 
   it.each([
     ['a row without an image', json(row), {}, /field "environment\.image": is missing/],
-    ['an unknown instance', lines(own), { instances: ['zz'] }, /holds no instance "zz"/],
+    ['an unknown instance', lines(own), { instances: ['zz'] }, /has no instance "zz"/],
     [
       'a relative workdir',
       json({ ...own, environment: { image: 'i', workdir: 'x' } }),
@@ -88,13 +88,13 @@ describe('readIssues', () => {
       'an instance that stands there twice',
       lines(own, row, own),
       { instances: ['a'] },
-      /line 3, field "instance_id": "a" stands already on line 1/,
+      /line 3, field "instance_id": "a" already occurs on line 1/,
     ],
-    ['the same instance twice', lines(own, own), {}, /line 2, field "instance_id": "a" stands already on line 1/],
+    ['the same instance twice', lines(own, own), {}, /line 2, field "instance_id": "a" already occurs on line 1/],
     ['no statement', json({ ...own, problem_statement: undefined }), {}, /line 1, field "problem_statement"/],
     ['a statement that is a number', json({ ...own, problem_statement: 5 }), {}, /line 1, field "problem_statement"/],
     ['an id without end', json({ ...own, instance_id: 'x'.repeat(600) }), {}, /line 1, field "instance_id"/],
-    ['no object', 'null', {}, /line 1: is no object/],
+    ['no object', 'null', {}, /line 1: is not an object/],
     [
       'a wrong member of a list',
       JSON.stringify([own, { instance_id: 'b' }], null, 1),
@@ -166,7 +166,7 @@ describe('readCandidates', () => {
     [
       'names the line of a duplicate',
       lines({ instance_id: 'a', candidate_id: 'c', patch: '' }, { instance_id: 'a', candidate_id: 'c', patch: '' }),
-      /line 2, field "candidate_id": "c" stands already on line 1/,
+      /line 2, field "candidate_id": "c" already occurs on line 1/,
     ],
     [
       'names the field of a wrong type',
@@ -189,7 +189,7 @@ describe('readCandidates', () => {
         null,
         1,
       ),
-      /field "\[1\]\.candidate_id": "c" stands already earlier in the file/,
+      /field "\[1\]\.candidate_id": "c" already occurs earlier in the file/,
     ],
     ['names an empty id', lines({ instance_id: 'a', candidate_id: '', patch: '' }), /line 1, field "candidate_id"/],
     [
@@ -202,12 +202,12 @@ describe('readCandidates', () => {
     [
       'tells which instances there are',
       lines({ instance_id: 'b', candidate_id: 'c', patch: '' }),
-      /no candidate of instance "a"\. It holds: b/,
+      /no candidate of instance "a"\. It contains: b/,
     ],
     [
       'survives an instance called __proto__',
       lines({ instance_id: '__proto__', candidate_id: 'c', patch: '' }),
-      /It holds: __proto__/,
+      /It contains: __proto__/,
     ],
   ])('%s', async (_name, content, words) => {
     await expect(readCandidates(file(content), 'a')).rejects.toThrow(words);
@@ -226,8 +226,8 @@ describe('readTests', () => {
   });
 
   it.each([
-    ['a duplicate', lines(test('x'), test('x')), /line 2, field "test_id": "x" stands already on line 1/],
-    ['tests of others', lines(test('x', 'b'), test('x', 'c')), /no test of instance "a"\. It holds: b, c/],
+    ['a duplicate', lines(test('x'), test('x')), /line 2, field "test_id": "x" already occurs on line 1/],
+    ['tests of others', lines(test('x', 'b'), test('x', 'c')), /no test of instance "a"\. It contains: b, c/],
     ['a missing script', lines({ instance_id: 'a', test_id: 't', path: 't.py' }), /line 1, field "content"/],
   ])('refuses %s', async (_name, content, words) => {
     await expect(readTests(file(content), 'a')).rejects.toThrow(words);
@@ -238,8 +238,8 @@ describe('every reader', () => {
   it.each([
     ['a missing file', () => join(folder, 'nope'), /nope: does not exist/],
     ['a folder', () => folder, /is a folder/],
-    ['an empty file', () => file(''), /holds no record/],
-    ['blank lines alone', () => file('\n \n'), /holds no record/],
+    ['an empty file', () => file(''), /has no records/],
+    ['blank lines alone', () => file('\n \n'), /has no records/],
     [
       'a damaged line',
       () => file(`${lines({ instance_id: 'a', test_id: 't', path: 't.py', content: '' })}{oops\n`),

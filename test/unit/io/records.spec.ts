@@ -80,7 +80,7 @@ describe('a file that cannot be read', () => {
     ['a binary file', utf8(0x1f, 0x8b, 0x08, 0x00), /input, line 1: is not valid UTF-8/],
     ['bytes of another encoding', Buffer.from('{"a":1}\n{"a":"caf\xe9"}\n', 'latin1'), /line 2: is not valid UTF-8/],
     ['a character that is cut off', utf8(0x22, 0xe2, 0x82), /line 1: is not valid UTF-8/],
-    ['a byte-order mark alone', '\ufeff\n', /holds no record/],
+    ['a byte-order mark alone', '\ufeff\n', /has no records/],
   ])('%s: tells where', async (_name, content, words) => {
     await expect(records(content)).rejects.toThrow(words);
   });

@@ -131,16 +131,16 @@ describe('prompts of the user', () => {
       'a variable it is not given',
       'verifier/rubric.user.md',
       head('verifier/rubric', 'user') + '{{ label }}',
-      /field "label": is no variable of this prompt; it is given attempt, criterion, /,
+      /field "label": is not a variable of this prompt; it has attempt, criterion, /,
     ],
     [
       'a template that is none',
       'verifier/rubric.user.md',
       head('verifier/rubric', 'user') + '{% if %',
-      /rubric\.user\.md: is no Liquid template/,
+      /rubric\.user\.md: is not a Liquid template/,
     ],
     ['no front matter', 'verifier/rubric.user.md', 'x', /has no front matter/],
-    ['front matter that is no YAML', 'verifier/rubric.user.md', '---\nid: [\n---\nx', /no YAML/],
+    ['front matter that is no YAML', 'verifier/rubric.user.md', '---\nid: [\n---\nx', /not YAML/],
   ])('are refused with %s', async (_name, file, text, words) => {
     const [sub = '', name = ''] = file.split('/');
     await writeFile(await inFolder(sub, name), text);

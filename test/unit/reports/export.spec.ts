@@ -122,7 +122,7 @@ describe('predictions of the selected patches', () => {
     const folder = new SavedFolder();
     folder.write('candidates.jsonl', '{"instance_id": "i", "candidate_id": "c", "patch": "x"}\n');
     const { folder: from } = await imported(folder.path);
-    await expect(exported(from, 'swe-bench')).rejects.toThrow(/holds no selection/);
+    await expect(exported(from, 'swe-bench')).rejects.toThrow(/has no selection/);
     await expect(exported('/nowhere', 'swe-bench')).rejects.toThrow(/not a bestk output folder/);
   });
 });

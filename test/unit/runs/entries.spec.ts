@@ -165,7 +165,7 @@ describe('a run in which nothing was executed', () => {
     const { candidate_id, basis, why_none } = withGap(made, gap, ['eb']);
     expect([candidate_id, basis]).toEqual([null, 'none']);
     expect(why_none).toMatch(
-      /^nothing was executed \(regression: because; reproduction: because\): give tests .*--tests/,
+      /^nothing was executed \(regression: because; reproduction: because\): supply tests .*--tests/,
     );
   });
 

@@ -167,7 +167,7 @@ describe('a verifier of the user’s own', () => {
     const checks = Object.assign(new NoRunDependencies(), { ownVerifiers: [...own.keys()] });
     const asked = (name: string) => runRequest({ issue, candidates: [candidate('a', RIGHT)], verifiers: [name] });
     expect(checkRequest(asked('public-api'), checks)).toEqual(['public-api']);
-    expect(() => checkRequest(asked('public-apy'), checks)).toThrow(/"public-apy" is no verifier/);
+    expect(() => checkRequest(asked('public-apy'), checks)).toThrow(/"public-apy" is not a verifier/);
     const declared = own.get('public-api')?.(ports).measures ?? [];
     expect(measuresShown(declared).map(({ title }) => title)).toContain('API');
     const share = { ...declared[0], name: 'api:share', unit: 'probability' } as Measure;

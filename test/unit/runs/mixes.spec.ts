@@ -51,7 +51,7 @@ describe('a request for several agents', () => {
       },
       /nothing but name/,
     ],
-    ['beside one', { agent: { model: 'm' }, agents: [{ name: 'a' }] }, /beside agents/],
+    ['beside one', { agent: { model: 'm' }, agents: [{ name: 'a' }] }, /combined with agents/],
     ['more than rollouts', { k: 1, agents: [{ name: 'a' }, { name: 'b', model: 'm' }] }, /are 2, more than the 1/],
     ['at an endpoint', { agents: [{ name: 'a', endpoint: 'http://evil.example/v1' }] }, /endpoint/],
     ['whose calls do not fit', { agents: [{ name: 'a', format: 'bash', prompt: 'r2e' }] }, /describes calls as tags/],

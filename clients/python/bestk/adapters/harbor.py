@@ -16,7 +16,7 @@ REWARD_FILE = "/logs/verifier/reward.json"
 
 
 def write_reward(client: Client, issue: Any, patch: str, file: str = REWARD_FILE, **request: Any) -> Mapping[str, Any]:
-    """Writes P(right) of a patch. When it could not be judged nothing is written and the error is raised: no reward, not 0."""
+    """Writes P(right) of a patch. If it could not be judged, nothing is written and the error is raised: no reward instead of 0."""
     outcome = client.reward(issue, [patch], **request)[0]
     os.makedirs(os.path.dirname(file) or ".", exist_ok=True)
     partial = f"{file}.{os.getpid()}"
@@ -27,7 +27,7 @@ def write_reward(client: Client, issue: Any, patch: str, file: str = REWARD_FILE
 
 
 def main() -> None:
-    """`BESTK_REWARD_FILE` is written in the place of Harbor's."""
+    """If `BESTK_REWARD_FILE` is set, it is written instead of Harbor's file."""
     issue_file, patch_file = sys.argv[1:3]
     with open(issue_file, encoding="utf-8") as text:
         issue = json.load(text)

@@ -35,8 +35,8 @@ def bestk_scorer(client: Optional[AsyncClient] = None, **request: Any) -> Any:
 def precomputed(client: Client, run_id: str, epoch_of: Optional[Mapping[str, int]] = None) -> Iterator[Dict[str, Any]]:
     """Records of a run for `precomputed_scores(file)`, one for each candidate: `id` is the instance, `epoch` the candidate.
 
-    Without `epoch_of`, candidates are epochs 1, 2, … in the order of their ids. Candidates that nobody could judge are
-    left out, and stay unscored.
+    Without `epoch_of`, candidates are epochs 1, 2, … in the order of their ids. Candidates that could not be judged are
+    omitted and stay unscored.
     """
     selection = cast(models.Selection, client.wait(run_id)["selection"])
     ranking = selection["ranking"]

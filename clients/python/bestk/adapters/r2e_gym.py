@@ -10,10 +10,10 @@ from ..client import Client
 
 
 class Selector:
-    """Takes trajectories as `runagent` returns them, and selects when all tries at an issue are there.
+    """Takes trajectories as `runagent` returns them, and selects once all attempts at an issue are there.
 
-    An instance is the callback: `selector(trajectory)` for each, then `selector.select()`. What says the outcome (`reward`,
-    test outputs) is never sent.
+    Call `selector(trajectory)` for each trajectory, then `selector.select()`. Fields that reveal the outcome (`reward`,
+    test outputs) are never sent.
     """
 
     def __init__(self, client: Client, issue: models.Issue, **request: Any) -> None:
@@ -31,7 +31,7 @@ class Selector:
 
 
 def candidate_of(trajectory: Union[str, Mapping[str, Any], Any]) -> Dict[str, Any]:
-    """Patch and steps; the exit reason goes along in R2E-Gym's own words."""
+    """Patch and steps, with R2E-Gym's own exit reason."""
     if isinstance(trajectory, str):
         trajectory = json.loads(trajectory)
     given: Mapping[str, Any] = trajectory if isinstance(trajectory, Mapping) else trajectory.model_dump()

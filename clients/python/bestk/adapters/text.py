@@ -1,4 +1,4 @@
-"""The patch in what a model said."""
+"""Finds the patch in a model's response."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import List, Optional
 
 
 def patch_in(text: str) -> str:
-    """The last fenced block that holds a diff, or everything from the first line that begins one; "" when there is none."""
+    """The last fenced block with a diff, or everything from the first diff line on; "" if there is none."""
     fenced: Optional[str] = None
     block: Optional[List[str]] = None
     for line in text.split("\n"):

@@ -96,7 +96,7 @@ describe('the name of an image', () => {
     const [problem] = Environment.safeParse({ image }).error?.issues ?? [];
     expect(problem).toMatchObject({
       path: ['image'],
-      message: expect.stringMatching(/^is no image reference/) as string,
+      message: expect.stringMatching(/^is not an image reference/) as string,
     });
   });
 });

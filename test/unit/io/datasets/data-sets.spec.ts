@@ -157,7 +157,7 @@ describe('data sets', () => {
     for await (const read of readDataSet(download, { split: 'dev' })) dev.push(read);
     expect(dev).toMatchObject([{ split: 'dev', set: 'swe-gym' }]);
     await expect(readDataSet(download, { split: 'train' }).next()).rejects.toMatchObject({
-      next: 'It holds: dev, test',
+      next: 'It contains: dev, test',
     });
   });
 
@@ -172,7 +172,7 @@ describe('data sets', () => {
     expect(report).toMatchObject({ rows: 5, usable: 1, with_hidden_tests: 1 });
     expect(report.rejected.map(({ file, row, reason }) => [file, row, reason.replace(`${path}, `, '')])).toEqual([
       [path, 2, expect.stringMatching(/^line 2, field "problem_statement"/)],
-      [path, 3, expect.stringMatching(/"example__calc-1" stands already on line 1/)],
+      [path, 3, expect.stringMatching(/"example__calc-1" already occurs on line 1/)],
       [path, 4, expect.stringMatching(/^line 4, field "instance_id"/)],
       [path, 5, expect.stringMatching(/^line 5: is not JSON/)],
     ]);
@@ -192,7 +192,7 @@ describe('data sets', () => {
     await expect(instances(written('cut.parquet', cut))).rejects.toThrow(/is not a parquet file that can be read/);
     const empty = join(folder, 'empty');
     mkdirSync(empty);
-    await expect(instances(empty)).rejects.toThrow(/holds no file of rows/);
+    await expect(instances(empty)).rejects.toThrow(/contains no data files/);
     const [odd] = await instances(written('odd.jsonl', lines({ ...DATA_SET_ROWS.verified, FAIL_TO_PASS: 'x' })));
     expect(() => odd?.sealed.open()).toThrow(/line 1, field "FAIL_TO_PASS": must be a list of names/);
   });
@@ -222,6 +222,6 @@ describe('image templates', () => {
 
   it('are refused with an unknown placeholder, or two for the same', () => {
     expect(() => imageTemplates(['a:{tag}'])).toThrow(BadInputError);
-    expect(() => imageTemplates(['a:1', 'b:1'])).toThrow(/is said twice/);
+    expect(() => imageTemplates(['a:1', 'b:1'])).toThrow(/is set twice/);
   });
 });

@@ -13,7 +13,7 @@ describe('damaged files', () => {
     ['a line that is cut', `${line('a')}${line('b').slice(0, 60)}\n${line('c')}`, /is not JSON/, 2],
     ['a first line that is cut', `${line('a').slice(0, 60)}\n${line('b')}${line('c')}`, /is not JSON/, 1],
     ['a last line that is cut', `${line('a')}${line('c')}${line('b').slice(0, 60)}`, /is not JSON/, 3],
-    ['a line that is no object', `${line('a')}"b"\n${line('c')}`, /is no object/, 2],
+    ['a line that is no object', `${line('a')}"b"\n${line('c')}`, /is not an object/, 2],
     ['a line of another format', `${line('a')}{"hello": 1}\n${line('c')}`, /no known format/, 2],
     [
       'a line without an instance',
