@@ -176,9 +176,7 @@ export class BenchmarkService {
     return this.change(id, 'paused', ['running', 'paused']);
   }
 
-  /**
-   * Continues, and repeats failed or cancelled runs. @throws RunNotFoundError, RunConflictError while it is being accepted
-   */
+  /** Continues, and repeats failed or cancelled runs. @throws RunNotFoundError, RunConflictError until it is accepted */
   async resume(id: string): Promise<BenchmarkStatus> {
     const { status, submitter } = await this.stored(id);
     if (status === 'accepting') throw conflict(id, status, 'Send it again with the same Idempotency-Key.');
