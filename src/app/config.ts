@@ -5,7 +5,7 @@ import { AgentLimits, type FormatName } from '../core/run/agent.js';
 import type { SettingsDesk } from '../commands/init.js';
 import { type ApiKey, passwordIn } from '../core/secrets.js';
 import { BadInputError } from '../core/errors/errors.js';
-import type { HeadRoute } from '../ports/llm-client.js';
+import { HEAD_ROUTES, type HeadRoute } from '../ports/llm-client.js';
 import type { ClusterOptions } from '../sandbox/kubernetes/pod-spec.js';
 import type { Section, YesNoPrompt } from '../../verifiers/index.js';
 import { clusterOf, FORMER, Settings } from './settings.js';
@@ -257,7 +257,7 @@ export function judgeOf(s: Settings) {
     secondOpinion: isOn('second-opinion'),
     prompt: s.BESTK_EF_PROMPT,
     show: s.BESTK_EF_SHOW,
-    head: s.BESTK_EF_HEAD,
+    head: HEAD_ROUTES.find((route) => isOn(`critic-${route}`)) ?? HEAD_ROUTES[0],
     think: isOn('think'),
     summaries: isOn('summaries'),
   };

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { type ClusterOptions, PodTemplate } from '../sandbox/kubernetes/pod-spec.js';
 import { AgentLimits, FORMAT_NAMES } from '../core/run/agent.js';
 import { readApiKey, type ApiKey } from '../core/secrets.js';
-import { HeadRoute } from '../ports/llm-client.js';
+import { HEAD_ROUTES } from '../ports/llm-client.js';
 import { SECTIONS, YES_NO_PROMPTS } from '../../verifiers/index.js';
 
 /** Longest delay of a timer: 2^31 - 1 ms, in seconds. */
@@ -17,6 +17,7 @@ const List = z.string().transform((text) =>
 );
 
 const JUDGE_SWITCHES = ['think', 'summaries', 'prefill', 'patch-alone', 'second-opinion'] as const;
+const CRITIC_ROUTES = HEAD_ROUTES.map((route) => `critic-${route}` as const);
 
 /** Limits of the agent without a setting of their own. */
 const FurtherLimits = AgentLimits.pick({
@@ -36,6 +37,7 @@ const LimitsText = List.transform((entries): z.input<typeof FurtherLimits> => {
 /** Replacements for settings of earlier releases. */
 export const FORMER: Readonly<Record<string, string>> = Object.fromEntries([
   ...JUDGE_SWITCHES.map((word) => [formerName('EF', word), `BESTK_EF_OPTIONS, which may contain ${word}`] as const),
+  ['BESTK_EF_HEAD', 'BESTK_EF_OPTIONS, which may contain critic-pooling and the like'] as const,
   ...Object.keys(FurtherLimits.shape).map(
     (limit) => [formerName('AGENT', limit), `BESTK_AGENT_LIMITS, which may contain ${limit}=…`] as const,
   ),
@@ -166,14 +168,11 @@ export const Settings = z.object({
   BESTK_EF_SHOW: List.pipe(z.array(z.enum(SECTIONS)))
     .default(['source', 'flags'])
     .describe('Sections shown to the judge beside the patch, comma-separated.'),
-  BESTK_EF_OPTIONS: List.pipe(z.array(z.enum(JUDGE_SWITCHES)))
+  BESTK_EF_OPTIONS: List.pipe(z.array(z.enum([...JUDGE_SWITCHES, ...CRITIC_ROUTES])))
     .default([])
     .describe(
-      'Of `think` (reason before answering), `summaries` (`ef:pairs` and tournaments compare summaries), `prefill` (begin the answer for the judge), `patch-alone` (show no trajectory) and `second-opinion` (ask again without the agent’s thoughts), comma-separated; see [judging](judging.md).',
+      'Of `think` (reason before answering), `summaries` (`ef:pairs` and tournaments compare summaries), `prefill` (begin the answer for the judge), `patch-alone` (show no trajectory), `second-opinion` (ask again without the agent’s thoughts) and the server route of `ef:critic` (`critic-classify`, the default, `critic-pooling` or `critic-score` of vLLM, `critic-sglang`), comma-separated; see [judging](judging.md).',
     ),
-  BESTK_EF_HEAD: HeadRoute.default('classify').describe(
-    'Server route of the head that `ef:critic` calls: `classify`, `pooling` or `score` of vLLM, or `sglang`.',
-  ),
   BESTK_EF_SAMPLES: Positive.max(64)
     .optional()
     .describe(

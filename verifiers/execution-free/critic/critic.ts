@@ -64,7 +64,8 @@ async function probe(options: JudgeOptions, signal: AbortSignal): Promise<Probed
     if (reason === null) throw error;
     return { kind: 'abstained', reason, detail: (error as Error).message, evidence: {} };
   }
-  const next = 'Set problem_type to multi_label_classification in its config, or use vLLM with BESTK_EF_HEAD=pooling.';
+  const next =
+    'Set problem_type to multi_label_classification in its config, or use vLLM with BESTK_EF_OPTIONS=critic-pooling.';
   throw wrong(options, `a softmax over ${LABELS.length} labels, which do not exclude each other`, next);
 }
 
@@ -187,17 +188,17 @@ function readOutputs(options: JudgeOptions, outputs: readonly number[]): readonl
       throw wrong(
         options,
         'probabilities where raw outputs were asked for',
-        'Use BESTK_EF_HEAD=classify, or a newer server.',
+        'Leave critic-pooling out of BESTK_EF_OPTIONS, or use a newer server.',
       );
     }
     return count === 2 ? softmax(outputs) : outputs.map(sigmoid);
   }
-  if (!inUnit) throw wrong(options, 'numbers that are no probabilities', 'Use BESTK_EF_HEAD=pooling.');
+  if (!inUnit) throw wrong(options, 'numbers that are no probabilities', 'Use BESTK_EF_OPTIONS=critic-pooling.');
   return outputs;
 }
 
 function wrong({ model }: JudgeOptions, what: string, next: string): BadInputError {
-  return new BadInputError(`the head of "${model}" gives ${what}.`, { field: 'BESTK_EF_HEAD' }, next);
+  return new BadInputError(`the head of "${model}" gives ${what}.`, { field: 'BESTK_EF_OPTIONS' }, next);
 }
 
 function sigmoid(value: number): number {
