@@ -298,5 +298,6 @@ export function runFolderOf(file: string): string {
 /** The first non-empty part as an id: trimmed, white space collapsed, at most as long as a candidate id may be. */
 export function idOf(...parts: readonly (string | null | undefined)[]): string {
   const known = parts.filter((part): part is string => part !== null && part !== undefined && part.trim() !== '');
-  return (known[0] ?? 'candidate').trim().replace(/\s+/g, ' ').slice(0, 200);
+  // Of megabytes, no more is looked at than may become an id.
+  return (known[0] ?? 'candidate').trim().slice(0, 2_000).replace(/\s+/g, ' ').slice(0, 200);
 }
