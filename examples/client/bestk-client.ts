@@ -503,7 +503,7 @@ export type Estimate = {
   readonly at_least: Cost;
   readonly likely: Cost;
   readonly at_most: Cost;
-  /** By what is asked for; a budget bounds their sum alone. */
+  /** Estimates by part; a budget only limits their sum. */
   readonly parts: readonly {
     readonly at_least: Cost;
     readonly likely: Cost;
@@ -1296,7 +1296,7 @@ export class BestkClient {
     });
   }
 
-  /** Model calls, tokens and dollars that such a run can come to; starts none and asks no model. */
+  /** Estimate the model calls, tokens and dollars of a run, without starting it or calling a model. */
   estimateRun(body: RunRequest, options: Options = {}): Promise<Estimate> {
     return this.json<Estimate>({
       method: 'POST',

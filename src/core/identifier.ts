@@ -7,7 +7,7 @@ export function identifier(longest: number) {
     .string()
     .min(1)
     .max(longest)
-    .regex(/^[^\0\p{Cs}]*$/u, 'holds a NUL or half of a character');
+    .regex(/^[^\0\p{Cs}]*$/u, 'contains a NUL or a lone surrogate');
 }
 
 /**
@@ -15,9 +15,7 @@ export function identifier(longest: number) {
  * text sent.
  */
 export function wholeText() {
-  return z
-    .string()
-    .refine((text) => !/\p{Cs}/u.test(text), 'holds half of a character (a lone surrogate); send whole ones');
+  return z.string().refine((text) => !/\p{Cs}/u.test(text), 'contains a lone surrogate');
 }
 
 /** Text that is only displayed: lone surrogates, as some programs print them, become U+FFFD. */
@@ -30,7 +28,7 @@ export function argument() {
   return z
     .string()
     .min(1)
-    .refine((text) => !/[\0\p{Cs}]/u.test(text), 'holds a NUL or half of a character');
+    .refine((text) => !/[\0\p{Cs}]/u.test(text), 'contains a NUL or a lone surrogate');
 }
 
 const TICKS_PER_MS = 1_000;

@@ -28,7 +28,7 @@ export const Estimate = Between.extend({
   parts: z
     .array(Between.extend({ part: z.enum(PARTS) }))
     .readonly()
-    .describe('By what is asked for; a budget bounds their sum alone.'),
+    .describe('Estimates by part; a budget only limits their sum.'),
 });
 export type Estimate = z.infer<typeof Estimate>;
 

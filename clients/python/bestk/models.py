@@ -360,7 +360,7 @@ class Estimate(TypedDict):
     at_least: 'Cost'
     likely: 'Cost'
     at_most: 'Cost'
-    parts: List['EstimateParts']  # By what is asked for; a budget bounds their sum alone.
+    parts: List['EstimateParts']  # Estimates by part; a budget only limits their sum.
 
 
 class Cost(TypedDict):

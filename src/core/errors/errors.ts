@@ -68,7 +68,7 @@ export class DoesNotApplyError extends BestkError {
   readonly exitCode = EXIT.badInput;
 
   constructor(detail: string) {
-    super(`The patch does not apply: ${detail}`, 'Give a patch that `git apply` takes.');
+    super(`The patch does not apply: ${detail}`, 'Supply a patch that `git apply` accepts.');
   }
 }
 

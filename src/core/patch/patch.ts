@@ -117,7 +117,7 @@ function takenAway(text: string, old: string, next: string): PatchFile | Refusal
 function structured(header: string): StructuredPatch {
   try {
     const [file, ...more] = parsePatch(header);
-    if (file === undefined || more.length > 0) throw new UnreadablePatch('a file section holds more than one file');
+    if (file === undefined || more.length > 0) throw new UnreadablePatch('a file section has more than one file');
     return file;
   } catch (error) {
     throw error instanceof UnreadablePatch ? error : new UnreadablePatch((error as Error).message);

@@ -166,7 +166,7 @@ export function refusalOf(paths: readonly string[], file: StructuredPatch): Refu
 function pathRefusal(path: string): Refusal | null {
   const shown = path.slice(0, 200);
   if (path === '' || path.length > LONGEST_PATH || /[\u0000-\u001f\u007f\ufffd\\]/.test(path)) {
-    return { reason: 'unsafe-path', detail: `"${shown}" is no plain path` };
+    return { reason: 'unsafe-path', detail: `"${shown}" is not a plain path` };
   }
   if (path.startsWith('/') || /^[a-z]:/i.test(path)) return { reason: 'unsafe-path', detail: `"${shown}" is absolute` };
   if (/(^|\/)\.{0,2}(\/|$)/.test(path)) {

@@ -108,7 +108,7 @@ class Scan {
   }
 
   private headerLine(line: string): void {
-    if (NAME.test(line)) throw new UnreadablePatch('a file header names one side alone');
+    if (NAME.test(line)) throw new UnreadablePatch('a file header names only one side');
     const strict = extendedHeader(line);
     if (strict === null) this.place = 'nothing';
     else this.keep(strict, strict.startsWith('Binary') ? 'nothing' : 'git-header');
@@ -116,7 +116,7 @@ class Scan {
 
   private otherLine(line: string): void {
     if (this.place === 'before-hunk' && (NAME.test(line) || isExtendedHeader(line))) {
-      throw new UnreadablePatch('a header line stands behind the names of its file');
+      throw new UnreadablePatch('a header line follows the names of its file');
     }
     if (this.place === 'after-hunk' && line.startsWith('\\')) this.lines.push(line);
     else this.place = 'nothing';
@@ -124,10 +124,10 @@ class Scan {
 
   private hunkHeader(line: string): void {
     const counts = HUNK.exec(line);
-    if (counts === null) throw new UnreadablePatch(`"${line.slice(0, 80)}" is no hunk header`);
+    if (counts === null) throw new UnreadablePatch(`"${line.slice(0, 80)}" is not a hunk header`);
     this.hunks += 1;
     if (this.hunks > MOST_HUNKS) throw new UnreadablePatch(`it has more than ${MOST_HUNKS} hunks`, 'too-large');
-    if (this.place === 'nothing') throw new UnreadablePatch('a hunk stands apart from any file header');
+    if (this.place === 'nothing') throw new UnreadablePatch('a hunk has no file header');
     const [, oldStart, oldLines = '1', newStart, newLines = '1'] = counts;
     this.oldLeft = Number(oldLines);
     this.newLeft = Number(newLines);
@@ -148,12 +148,12 @@ class Scan {
     const isNote = whole.startsWith('\\');
     const [inOld, inNew] = [!isNote && !whole.startsWith('+'), !isNote && !whole.startsWith('-')];
     if (inOld && inNew && !whole.startsWith(' ')) {
-      throw new UnreadablePatch(`a hunk holds the line "${line.slice(0, 80)}" or is cut off before it`);
+      throw new UnreadablePatch(`a hunk contains the line "${line.slice(0, 80)}" or is cut off before it`);
     }
     this.lines.push(whole);
     this.oldLeft -= Number(inOld);
     this.newLeft -= Number(inNew);
-    if (this.oldLeft < 0 || this.newLeft < 0) throw new UnreadablePatch('a hunk holds more lines than it says');
+    if (this.oldLeft < 0 || this.newLeft < 0) throw new UnreadablePatch('a hunk has more lines than its header states');
   }
 }
 

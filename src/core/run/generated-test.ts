@@ -51,7 +51,7 @@ export const GeneratedTest = z.object({
   /** Further files that it needs, by path in the repository; must not exist in the repository. */
   files: z
     .record(path(), z.string())
-    .refine((files) => Object.keys(files).length <= MOST_FILES, `holds more than ${MOST_FILES} files`)
+    .refine((files) => Object.keys(files).length <= MOST_FILES, `has more than ${MOST_FILES} files`)
     .exactOptional(),
   /**
    * Shell command, run from the repository's root, with `{files}` replaced by the quoted path; absent = that of the
@@ -61,7 +61,7 @@ export const GeneratedTest = z.object({
   /** What the command reports; absent = that of the language's command, or the exit code for a given `command`. */
   report: TestReportKind.exactOptional(),
   /** The expected value of each `observe` call, in order; an exception that ends the script is `{"raises": type}`. */
-  expect: z.array(ParsedJson).max(1_000).refine(isShort, `holds more than ${MOST_EXPECTED} values`).exactOptional(),
+  expect: z.array(ParsedJson).max(1_000).refine(isShort, `has more than ${MOST_EXPECTED} values`).exactOptional(),
   /**
    * Whether it only records what the code does: candidates with the same observations behave alike, and the test does
    * not count towards solved tests. With `expect`, the right observations are known.

@@ -163,10 +163,10 @@ export const runOperations: readonly Operation[] = [
     id: 'estimateRun',
     method: 'POST',
     path: '/v1/runs/estimate',
-    summary: 'Model calls, tokens and dollars that such a run can come to; starts none and asks no model.',
+    summary: 'Estimate the model calls, tokens and dollars of a run, without starting it or calling a model.',
     body: { types: [JSON_TYPE], schema: 'RunRequest' },
-    answers: { 200: json('Estimate', 'At least, likely and at most, in all and by part.') },
-    problems: { 422: 'The request says what cannot be done.' },
+    answers: { 200: json('Estimate', 'Minimum, likely and maximum, in total and by part.') },
+    problems: { 422: 'The request is invalid.' },
   },
   {
     id: 'listRuns',

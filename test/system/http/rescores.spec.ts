@@ -118,7 +118,7 @@ describe('saved runs over HTTP', () => {
     const body = (await send(`${large.join('\n')}\n${lines}`).expect(202)).body as unknown;
     expect(body).toMatchObject({
       runs: [{ instance_id: 'o__r-1' }],
-      skipped: [{ instance_id: 'o__r-9', reason: expect.stringMatching(/more than 64 MB/) as string }],
+      skipped: [{ instance_id: 'o__r-9', reason: expect.stringMatching(/exceeds 64 MB/) as string }],
     });
   });
 

@@ -45,7 +45,7 @@ it('a registry that is absent is asked three times in all, and by nobody else ag
   const images = new DockerImages(docker, { pull: 'missing', cacheBytes: undefined, room, configFolder: '/none', say });
   const away = images.pull('localhost:1/away:1', go);
   await expect(away).rejects.toMatchObject({ code: 'image-pull-failed', retryable: false });
-  expect(said.filter((text) => text.includes('tried again'))).toHaveLength(TRIES - 1);
+  expect(said.filter((text) => text.includes('Retrying'))).toHaveLength(TRIES - 1);
 });
 
 const describeHere = hasRegistry() ? describe : describe.skip;
@@ -161,7 +161,7 @@ describeHere('images from a registry', () => {
   it('that the registry does not have are refused at once', async () => {
     const missing = `${registry.host}/nobody/has:this`;
     await expect(imagesWith().pull(missing, go)).rejects.toMatchObject({ code: 'image-pull-failed', retryable: false });
-    expect(said.filter((text) => text.includes('tried again'))).toEqual([]);
+    expect(said.filter((text) => text.includes('Retrying'))).toEqual([]);
   });
 
   it('are never pulled unless that is asked for', async () => {

@@ -145,7 +145,7 @@ describe('what a judge asked', () => {
       [['ef'], ''],
     ] as const) {
       const run = opened({ candidates: [candidate('c1', patch === undefined ? {} : { patch })], verifiers });
-      await expect(judgePromptOf(judgedIn(run, 'c1'), again)).rejects.toThrow('nothing about candidate "c1"');
+      await expect(judgePromptOf(judgedIn(run, 'c1'), again)).rejects.toThrow('no judge prompt about candidate "c1"');
     }
   });
 });

@@ -261,7 +261,7 @@ describe('a file with half of a character', () => {
   it('is refused with its line and field', async () => {
     const row = { instance_id: 'a', candidate_id: 'c', patch: 'x' };
     await expect(readCandidates(file(lines(row, { ...row, candidate_id: 'd', patch: '\ud800' })), 'a')).rejects.toThrow(
-      /line 2, field "patch": holds half of a character/,
+      /line 2, field "patch": contains a lone surrogate/,
     );
     const test = { instance_id: 'a', test_id: 't', path: 't.py', content: '\udfff' };
     await expect(readTests(file(lines(test)), 'a')).rejects.toThrow(/line 1, field "content"/);
