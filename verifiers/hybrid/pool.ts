@@ -144,7 +144,7 @@ export class Pool {
     name: string,
     valueOf: (entry: Entry) => number | null,
   ): number | null {
-    const isLost = lost.some((measure) => measure === by);
+    const isLost = lost.some((measure) => measure === by || (measure === 'reproduction' && FROM_GENERATED.has(by)));
     const key = isLost ? `lowest ${name}` : name;
     const known = this.fallbacks.get(key);
     if (known !== undefined) return known;
@@ -159,6 +159,9 @@ export class Pool {
     return value;
   }
 }
+
+/** Measures that are known where the generated tests were run. */
+const FROM_GENERATED: ReadonlySet<StageMeasure> = new Set(['posterior', 'dual_agreement']);
 
 /** Keys by which candidates can agree. */
 export type Counted = 'fingerprint' | 'syntax' | 'behaviour';
