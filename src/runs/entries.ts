@@ -80,12 +80,15 @@ export function madeBy(agent: string | null): Pick<Entry, 'agent'> {
   return agent === null ? {} : { agent };
 }
 
-/** Measures of tests that no sandbox survived. Infrastructure that fails for every candidate ends the run instead. */
+/**
+ * Measures of tests that no sandbox survived, and of judges that the patch is too long for. Infrastructure that fails for every
+ * candidate ends the run instead.
+ */
 function lostOf(own: readonly Verdict[]): Pick<Entry, 'lost'> {
+  const isLost = (reason: AbstainReason, measure: string): boolean =>
+    reason === 'prompt-too-long' || (reason === 'infrastructure' && EXECUTED.has(measure));
   const lost = own.flatMap((verdict) =>
-    verdict.kind === 'abstained' && verdict.reason === 'infrastructure' && EXECUTED.has(verdict.measure)
-      ? [verdict.measure]
-      : [],
+    verdict.kind === 'abstained' && isLost(verdict.reason, verdict.measure) ? [verdict.measure] : [],
   );
   return lost.length === 0 ? {} : { lost };
 }

@@ -1,6 +1,7 @@
 import { grouped } from '../../src/core/grouped.js';
 import type { Calibration, Combiner } from '../../src/core/run/fitted.js';
 import type { StageMeasure, Term } from '../../src/core/run/preset.js';
+import { measureNamed, REPRODUCTION } from '../../src/core/run/verdict.js';
 import { withCombiner } from './features.js';
 import { type Entry, isEligible, meanOf, patchOf, wasTested, withEqualPatches } from './entry.js';
 import { STATED } from './evidence.js';
@@ -135,7 +136,7 @@ export class Pool {
 
   /**
    * The median of the known values (of an even number the mean of the middle two), or the lowest for a patch under which every
-   * sandbox was lost. Only patches that can be returned count, if any value of theirs is known: an empty patch that a judge saw
+   * sandbox was lost, or that no judge has room for. Only patches that can be returned count, if any value of theirs is known: an empty patch that a judge saw
    * says nothing about the others.
    */
   private fallback(
@@ -144,7 +145,7 @@ export class Pool {
     name: string,
     valueOf: (entry: Entry) => number | null,
   ): number | null {
-    const isLost = lost.some((measure) => measure === by);
+    const isLost = lost.some((measure) => measure === by || isFrom(measure, by));
     const key = isLost ? `lowest ${name}` : name;
     const known = this.fallbacks.get(key);
     if (known !== undefined) return known;
@@ -158,6 +159,12 @@ export class Pool {
     this.fallbacks.set(key, value);
     return value;
   }
+}
+
+/** Whether one measure is known only where the other is. */
+function isFrom(measure: string, by: StageMeasure): boolean {
+  if (by === 'posterior' || by === 'dual_agreement') return measure === REPRODUCTION.name;
+  return (by === 'execution_free' || by === 'copeland') && measureNamed(measure).kind === 'judge';
 }
 
 /** Keys by which candidates can agree. */

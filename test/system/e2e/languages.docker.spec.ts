@@ -38,7 +38,7 @@ describe('tests in languages without a driver', () => {
     const options = Object.entries(files).flatMap(([name, path]) => [`--${name}`, path]);
     const ended = await cli.run(['select', ...options, '--verifiers', 'eb', '--out', cli.path('out')]);
     expect(ended).toMatchObject({ code: 0 });
-  }, 300_000);
+  }, 900_000);
 
   afterAll(() => server.close());
 

@@ -1,4 +1,4 @@
-import { EXECUTION_FREE, type Verdict } from '../../../src/core/run/verdict.js';
+import { type AbstainReason, EXECUTION_FREE, type Verdict } from '../../../src/core/run/verdict.js';
 import { describeCandidates } from '../../../src/runs/entries.js';
 import { score, withGap } from '../../../src/runs/score.js';
 import type { Selection } from '../../../src/core/run/run-result.js';
@@ -10,11 +10,7 @@ function scored(candidate_id: string, measure: Verdict['measure'], value: number
   return { kind: 'scored', candidate_id, measure, score: value, out_of: 10, evidence: {} };
 }
 
-function abstained(
-  candidate_id: string,
-  measure: Verdict['measure'],
-  reason: 'model-unavailable' | 'does-not-apply' | 'no-tests' | 'control-solved',
-): Verdict {
+function abstained(candidate_id: string, measure: Verdict['measure'], reason: AbstainReason): Verdict {
   return { kind: 'abstained', candidate_id, measure, reason, detail: 'because', evidence: {} };
 }
 
@@ -40,6 +36,17 @@ describe('candidates as the hybrid sees them', () => {
       ['empty-patch'],
     ]);
     expect(described[0]?.entry.fingerprint).toBe(described[2]?.entry.fingerprint);
+  });
+
+  it('says what a patch itself may have kept from being known', () => {
+    const verdicts = [
+      abstained('a', 'regression', 'infrastructure'),
+      abstained('a', 'execution_free', 'prompt-too-long'),
+      abstained('b', 'execution_free', 'infrastructure'),
+      abstained('b', 'reproduction', 'no-tests'),
+    ];
+    const described = describeCandidates([candidate('a', RIGHT), candidate('b', WRONG)], verdicts, '');
+    expect(described.map(({ entry }) => entry.lost)).toEqual([['regression', 'execution_free'], undefined]);
   });
 
   it('flags who was executed by no test, but for a reason of its own', () => {

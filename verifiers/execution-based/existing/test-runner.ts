@@ -1,3 +1,4 @@
+import { grouped } from '../../../src/core/grouped.js';
 import { readPatch } from '../../../src/core/patch/patch.js';
 import { quoted } from '../../../src/core/hostile-text.js';
 import type { BaseRepository } from '../../source/base-repository.js';
@@ -167,22 +168,21 @@ export async function runnerFor(
   return sign === undefined ? null : { name: sign.runner, command: sign.command, report: sign.report ?? null };
 }
 
-/** The language that most changed files are of; null where nobody knows. */
+/** The language that most patches change, each by most of its files, so that none outvotes the others by many; null where nobody knows. */
 export function languageOf(patches: readonly Pick<DistinctPatch, 'source'>[]): string | null {
-  return languageOfPaths(
-    patches.flatMap(({ source }) => {
-      const patch = readPatch(source);
-      return patch.kind === 'ok' ? patch.files.map(({ path }) => path) : [];
-    }),
-  );
+  const languages = patches.map(({ source }) => {
+    const patch = readPatch(source);
+    return patch.kind === 'ok' ? languageOfPaths(patch.files.map(({ path }) => path)) : null;
+  });
+  return mostOf(languages.filter((language) => language !== null));
 }
 
 /** The language that most of these files are of. */
 export function languageOfPaths(paths: readonly string[]): string | null {
-  const counts = new Map<string, number>();
-  for (const path of paths) {
-    const language = LANGUAGES.find(([pattern]) => pattern.test(path))?.[1];
-    if (language !== undefined) counts.set(language, (counts.get(language) ?? 0) + 1);
-  }
-  return [...counts].sort(([a, x], [b, y]) => y - x || (a < b ? -1 : 1))[0]?.[0] ?? null;
+  return mostOf(paths.flatMap((path) => LANGUAGES.find(([pattern]) => pattern.test(path))?.[1] ?? []));
+}
+
+function mostOf(names: readonly string[]): string | null {
+  const counts = [...grouped(names, (name) => name)].map(([name, { length }]) => [name, length] as const);
+  return counts.sort(([a, x], [b, y]) => y - x || (a < b ? -1 : 1))[0]?.[0] ?? null;
 }

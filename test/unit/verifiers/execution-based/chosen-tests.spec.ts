@@ -206,7 +206,11 @@ describe('existing tests that patches are held to', () => {
 
 describe('the runner of a repository', () => {
   /** Plays a repository of these files and what they hold. */
-  const recognised = async (files: Readonly<Record<string, string>>, path: string): Promise<string | undefined> => {
+  const recognised = async (
+    files: Readonly<Record<string, string>>,
+    path: string,
+    others: readonly { readonly source: string }[] = [],
+  ): Promise<string | undefined> => {
     const base = {
       ask: async (_script: string, { lines = [] }: { lines?: readonly string[] }): Promise<string> =>
         lines
@@ -217,8 +221,14 @@ describe('the runner of a repository', () => {
           .join(''),
     };
     const source = RIGHT.replaceAll('calc.py', path);
-    return (await recognisedRunner(base, [{ source }], new AbortController().signal))?.name;
+    return (await recognisedRunner(base, [{ source }, ...others], new AbortController().signal))?.name;
   };
+
+  it('is that of the language that most patches change, however many files one brings', async () => {
+    const many = Array.from({ length: 9 }, (_, index) => RIGHT.replaceAll('calc.py', `a${index}.js`)).join('');
+    const files = { 'package.json': '"jest": "29"' };
+    expect(await recognised(files, 'a.py', [{ source: RIGHT }, { source: many }])).toBe('pytest or unittest');
+  });
 
   it.each([
     ['Django', { 'tests/runtests.py': "parser.add_argument('--parallel')" }, 'a.py', "Django's runtests.py"],

@@ -86,6 +86,27 @@ describe('an unknown value', () => {
     expect(selection.candidate_id).toBe('also');
   });
 
+  it('is the lowest where the patch is too long for the judges', () => {
+    const judged = [entryOf('a', { execution_free: 0.9 }), entryOf('b', { execution_free: 0.2 })];
+    const ranked = (lost: string[]): string[] =>
+      choose([...judged, entryOf('c', { lost })], 'ef-only').ranking.map(({ candidate_id }) => candidate_id);
+    expect(ranked(['ef:rubric@m'])).toEqual(['a', 'b', 'c']);
+    expect(ranked(['regression'])).toEqual(['a', 'c', 'b']);
+  });
+
+  it.each(['latent', 'codet'])('is the lowest by %s, too, where the generated tests were lost', (preset) => {
+    const ran = { reproduction_out_of: 2, failed: [] };
+    const solved = { ...ran, reproduction: 2, solved: ['s', 't'], behaviour: 's t' };
+    const entries = [
+      entryOf('a', { ...solved, execution_free: 0.1 }),
+      entryOf('b', { ...solved, execution_free: 0.2 }),
+      entryOf('broken', { ...ran, reproduction: 0, solved: [], failed: ['s', 't'], behaviour: '' }),
+    ];
+    const lost = entryOf('0', { reproduction: null, lost: ['reproduction'], execution_free: 0.9 });
+    expect(choose([...entries, lost], preset).candidate_id).toMatch(/^[ab]$/);
+    expect(choose([...entries, { ...lost, lost: [] }], preset).candidate_id).toBe('0');
+  });
+
   it('of a term counts as the median of its rates, or the lowest where it was lost', () => {
     const totals = { regression_out_of: 10, reproduction_out_of: 10 };
     const entries = (more = {}): Entry[] => [
