@@ -33,7 +33,7 @@ export const Entry = z.object({
   regression_out_of: z.number().positive().nullish(),
   /** Maximum of `reproduction`. */
   reproduction_out_of: z.number().positive().nullish(),
-  /** Measures that are unknown because every sandbox was lost under this patch, which may have caused that, or it is too long. */
+  /** Measures that are unknown for a reason that the patch may have caused: every sandbox was lost, or it is too long for the judge. */
   lost: z.array(MeasureName).optional(),
   /** Further measures by name, in their own unit: other judges, a verifier of one's own. */
   measures: z.record(MeasureName, z.number().nullable()).optional(),

@@ -135,9 +135,9 @@ export class Pool {
   }
 
   /**
-   * The median of the known values (of an even number the mean of the middle two), or the lowest for a patch under which every
-   * sandbox was lost, or that no judge has room for. Only patches that can be returned count, if any value of theirs is known: an empty patch that a judge saw
-   * says nothing about the others.
+   * The median of the known values (of an even number the mean of the middle two), or the lowest for a patch that is too long for
+   * the judge or under which every sandbox was lost. Only patches that can be returned count, if any value of theirs is known:
+   * an empty patch that a judge saw says nothing about the others.
    */
   private fallback(
     { lost = [] }: Entry,
