@@ -79,7 +79,7 @@ async function startTwo(
   return { id, pids: workers.map(({ pid }) => pid) };
 }
 
-async function until<T>(look: () => Promise<T | null>, ms = 220_000): Promise<T> {
+async function until<T>(look: () => Promise<T | null>, ms = 400_000): Promise<T> {
   const late = performance.now() + ms;
   for (;;) {
     const seen = await look();
@@ -161,7 +161,7 @@ async function alone(): Promise<CommandLine> {
   const { issue, tests, agents, k, refine, branch, refine_from } = RunRequest.parse(loadRequest(WAVES));
   const cli = workerSettings();
   const { code, stderr } = await cli.run([
-    ...['solve', '--issue', cli.write('issue.json', JSON.stringify(issue)), '--verifiers', 'ef,eb', '--json'],
+    ...['solve', '--issue', cli.write('issue.json', JSON.stringify(issue)), '--verifiers', 'ef', '--json'],
     ...['--agents', cli.write('agents.yaml', JSON.stringify({ agents })), '-k', String(k), '--refine', String(refine)],
     ...['--branch', String(branch), '--refine-from', String(refine_from), '--out', cli.path('out')],
     ...['--tests', cli.jsonl('tests.jsonl', tests ?? [])],
@@ -197,7 +197,7 @@ describe('two workers on one PostgreSQL', () => {
 
     expect(journal.map(({ seq }) => seq)).toEqual(journal.map((_, n) => n + 1));
     expect(of(journal, 'step')).toHaveLength(STEPS * SHARED);
-  }, 240_000);
+  }, 420_000);
 
   it.each([
     { which: 'the process whose run it is', sweep: 'the next sweep of the living one' },
@@ -222,7 +222,7 @@ describe('two workers on one PostgreSQL', () => {
         { candidate_id: 'own-2', format: 'xml', told_of: { length: 4 } },
       ]);
       expect(['program-4', 'own-2']).toContain(result.selection.candidate_id);
-      expect(result.verdicts.filter(({ kind }) => kind === 'scored')).toHaveLength(3 * OF_WAVES.length);
+      expect(result.verdicts.filter(({ kind }) => kind === 'scored')).toHaveLength(OF_WAVES.length);
       expect(result.sampling).toMatchObject({
         ...{ asked: 4, sampled: 4, failed: [], refined: { asked: 2, sampled: 2 } },
         branched: { asked: 1, sampled: 1, from: { candidate_id: 'own-1', steps: 1 } },
@@ -247,7 +247,7 @@ describe('two workers on one PostgreSQL', () => {
       await until(() => Promise.resolve(victims.some(({ pid }) => isOpen(pid)) ? null : true));
       expect(workers.filter(({ pid }) => isOpen(pid))).toEqual([]);
     },
-    240_000,
+    420_000,
   );
 
   it('see a greedy benchmark to its end, with the same decisions, when each of them is killed in turn', async () => {
@@ -286,7 +286,7 @@ describe('two workers on one PostgreSQL', () => {
     expect(runs.map(({ k }) => k)).toEqual([2, 3]);
     expect(answered('agent').length).toBeLessThanOrEqual(STEPS * 5 + 2);
     expect(isOpen(last.pid)).toBe(false);
-  }, 240_000);
+  }, 420_000);
 });
 
 function of(events: readonly RunEvent[], type: string): readonly RunEvent[] {
