@@ -154,15 +154,25 @@ export async function removeContainer(container: Docker.Container): Promise<void
 }
 
 /**
- * Removes bestk's containers that expired or whose process is dead. @returns how many @throws EngineUnavailableError
+ * Removes bestk's containers that expired or whose process is dead. A failed removal does not stop the others.
+ * @returns how many were removed @throws EngineUnavailableError, the first failure
  */
 export async function sweepContainers(docker: Docker): Promise<number> {
   const ours = await engineCall({ container: LABEL.mark }, (abortSignal) =>
     docker.listContainers({ all: true, filters: { label: [`${LABEL.mark}=1`] }, abortSignal }),
   );
-  const stale = ours.filter(isStale);
-  for (const { Id } of stale) await removeContainer(docker.getContainer(Id));
-  return stale.length;
+  let removed = 0;
+  const failures: unknown[] = [];
+  for (const { Id } of ours.filter(isStale)) {
+    try {
+      await removeContainer(docker.getContainer(Id));
+      removed += 1;
+    } catch (error) {
+      failures.push(error);
+    }
+  }
+  if (failures.length > 0) throw failures[0];
+  return removed;
 }
 
 /**
@@ -170,6 +180,8 @@ export async function sweepContainers(docker: Docker): Promise<number> {
  * after a clock jump, a container in use could look expired.
  */
 function isStale({ Labels, State }: Pick<Docker.ContainerInfo, 'Labels' | 'State'>): boolean {
+  // The engine is removing it already. If it is stuck there, it answers no call about this container.
+  if (State === 'removing') return false;
   if (isDeadOwner(Labels[LABEL.owner] ?? '')) return true;
   const expires = Number(Labels[LABEL.expires]);
   return State !== 'running' && expires > 0 && expires < Date.now() / 1000;

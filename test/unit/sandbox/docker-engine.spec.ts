@@ -11,6 +11,8 @@ import {
 } from '../../../src/core/errors/unavailable.js';
 import { isImageReference } from '../../../src/core/run/issue.js';
 import { connectDocker, engineCall } from '../../../src/sandbox/docker/engine.js';
+import { LABEL } from '../../../src/sandbox/container/sandbox-owner.js';
+import { DockerSandbox } from '../../../src/sandbox/docker/sandbox.js';
 import { DockerImages, type ImageOptions } from '../../../src/sandbox/docker/images.js';
 import { BOUNDLESS } from '../../../src/ports/sandbox.js';
 import { hostileSegment, hostileString } from '../../system/http/fuzz/hostile.js';
@@ -152,5 +154,28 @@ describe('an engine', () => {
       else response.writeHead(200, json).end('[]');
     });
     await expect(images.pull('a/b:1', go)).rejects.toBeInstanceOf(failure);
+  });
+});
+
+describe('a sweep', () => {
+  it('leaves alone what the engine removes already, and is kept from nothing by what it cannot remove', async () => {
+    const removed: string[] = [];
+    const labels = { [LABEL.mark]: '1', [LABEL.expires]: '1' };
+    const { host } = await listening(({ method, url = '' }, response) => {
+      const [, id = ''] = /^\/containers\/(\w+)/.exec(url) ?? [];
+      if (method === 'GET') {
+        const states = { stuck: 'removing', busy: 'exited', left: 'exited' };
+        const listed = Object.entries(states).map(([Id, State]) => ({ Id, State, Labels: labels }));
+        response.writeHead(200, json).end(JSON.stringify(url.startsWith('/containers') ? listed : []));
+        // One at which the engine is stuck is never answered.
+      } else if (id !== 'stuck') {
+        if (id === 'left') removed.push(id);
+        response.writeHead(id === 'busy' ? 500 : 204, json).end(id === 'busy' ? '{"message": "it is busy"}' : '');
+      }
+    });
+    const limits = { cpus: 1, memoryMb: 64, diskMb: 64, pids: 16, outputBytes: 1024 };
+    const sandbox = new DockerSandbox({ dockerHost: `tcp://${host}`, concurrency: 1, limits, ttlS: 60 });
+    await expect(sandbox.sweep()).rejects.toMatchObject({ message: expect.stringContaining('it is busy') as string });
+    expect(removed).toEqual(['left']);
   });
 });
