@@ -46,10 +46,21 @@ export interface Started {
   readonly imageId: string;
   /** Set if `preparation` started with the container: a command that waits for it and ends as it did. */
   readonly prepared?: readonly string[];
-  /** Set if the image already contains a prepared repository: its commit, and a function that rejects the image. */
-  readonly ready?: { readonly commit: string; readonly reject: () => void } | undefined;
-  /** Saves the container's present state for later containers, if preparing its repository took work. */
+  /** Set if the image already contains a prepared repository. */
+  readonly ready?: Ready | undefined;
+  /** Saves the container's present state, with its prepared repository, for later containers. */
   readonly keep?: (commit: string) => Promise<void>;
+}
+
+/** A prepared repository in an image. */
+export interface Ready {
+  readonly commit: string;
+  /** What an earlier container of the same image reported; null = not checked yet. */
+  readonly known: Prepared | null;
+  /** Records what a check found. */
+  readonly confirm: (found: Prepared) => void;
+  /** Rejects the image, which holds something else. */
+  readonly reject: () => void;
 }
 
 /** Sandboxes on a container engine: queueing, open sessions, and preparation of the repository. */
@@ -134,11 +145,7 @@ export abstract class ContainerSandbox extends Sandbox {
       await this.waitForRoom(signal);
       const started = await this.start(spec, signal);
       container = started.container;
-      const prepared = await this.#prepare(started, spec, signal);
-      if (!prepared.wasSingle) {
-        await started.keep?.(prepared.commit);
-        await container.setDiskBaseline();
-      }
+      const prepared = await this.#ready(started, spec, signal);
       const testsUser = spec.separatesUsers === true ? await this.#testsUser(container, prepared.ids, signal) : null;
       return this.#session({ container, prepared, testsUser }, spec, { room, release });
     } catch (error) {
@@ -167,6 +174,18 @@ export abstract class ContainerSandbox extends Sandbox {
     return this.becomesRoot && (await hasRights(container, signal)) ? own : null;
   }
 
+  /** Prepares the repository unless the image is known to contain it prepared, and keeps it if later containers gain by it. */
+  async #ready(started: Started, spec: SandboxSpec, signal: AbortSignal): Promise<Prepared> {
+    const { container, ready, keep } = started;
+    // The tests' user has a directory in a memory file system, which no image contains.
+    const isWhole = spec.separatesUsers !== true;
+    if (isWhole && ready !== undefined && ready.known !== null) return ready.known;
+    const prepared = await this.#prepare(started, spec, signal);
+    if (isWhole || !prepared.wasSingle) await keep?.(prepared.commit);
+    if (!prepared.wasSingle) await container.setDiskBaseline();
+    return prepared;
+  }
+
   async #prepare(started: Started, spec: SandboxSpec, signal: AbortSignal): Promise<Prepared> {
     const { container, imageId, prepared: begun, ready } = started;
     const argv = ready === undefined ? (begun ?? this.preparation(spec, imageId)) : prepareCommand(asReady(spec), true);
@@ -178,6 +197,7 @@ export abstract class ContainerSandbox extends Sandbox {
     }
     const prepared = readPrepared(spec, done.exitCode, done.stdout.toString(), done.stderr.toString());
     if (prepared.wasSingle) this.#single.add(contentKey(spec, imageId));
+    ready?.confirm(prepared);
     return prepared;
   }
 }

@@ -4,6 +4,7 @@ import { SingleFlight } from '../../core/async/concurrency.js';
 import { UnavailableError } from '../../core/errors/errors.js';
 import { ImageMissingError } from '../../core/errors/unavailable.js';
 import type { HostResources } from '../../ports/sandbox.js';
+import type { Ready } from '../container/container-sandbox.js';
 import { OWNER, isDeadOwner, LABEL } from '../container/sandbox-owner.js';
 import { engineCall, imageAt } from './engine.js';
 import { pullImage, type PullOptions } from './pull.js';
@@ -239,10 +240,9 @@ const MARK = 'bestk.prepared';
 /** Maximum number of images kept; each takes the disk space of the packed repository. */
 const MOST = 16;
 
-export interface PreparedImage {
-  readonly name: string;
-  /** The single commit of its repository. */
-  readonly commit: string;
+interface PreparedImage extends Ready {
+  /** Not its name, which may be moved to another image. */
+  readonly id: string;
 }
 
 /**
@@ -274,11 +274,19 @@ export class PreparedImages {
     this.#making.add(content);
     const tag = randomUUID();
     try {
-      await engineCall({ container: container.id }, (abortSignal) =>
+      const { Id: id } = (await engineCall({ container: container.id }, (abortSignal) =>
         // Pausing is not needed, since nothing is running in it.
         container.commit({ repo: PREPARED, tag, pause: false, changes: `LABEL ${MARK}=1`, abortSignal }),
-      );
-      this.#images.set(content, { name: `${PREPARED}:${tag}`, commit });
+      )) as { readonly Id: string };
+      this.#images.set(content, {
+        ...{ id, commit, known: null },
+        confirm: (known) => {
+          const image = this.#images.get(content);
+          if (image?.id === id) this.#images.set(content, { ...image, known });
+        },
+        // It is neither used nor kept again.
+        reject: () => this.#wrong.add(content),
+      });
       await this.#shrink(MOST);
     } catch (error) {
       if (!(error instanceof UnavailableError)) throw error;
@@ -292,20 +300,15 @@ export class PreparedImages {
     this.#images.delete(content);
   }
 
-  /** The image does not hold the prepared repository: it is neither used nor kept again. */
-  reject(content: string): void {
-    this.#wrong.add(content);
-  }
-
   /** Removes prepared images without a container; their base images stay. */
   async removeIdle(): Promise<void> {
     await this.#shrink(0);
   }
 
   async #shrink(most: number): Promise<void> {
-    for (const [content, { name }] of [...this.#images]) {
+    for (const [content, { id }] of [...this.#images]) {
       if (this.#images.size <= most) return;
-      if (await removeImage(this.docker, name)) this.#images.delete(content);
+      if (await removeImage(this.docker, id)) this.#images.delete(content);
     }
   }
 }
@@ -320,10 +323,10 @@ export async function sweepPreparedImages(docker: Docker): Promise<void> {
 }
 
 /** @returns false if the engine kept it, e.g. for a container that uses it */
-async function removeImage(docker: Docker, name: string): Promise<boolean> {
+async function removeImage(docker: Docker, id: string): Promise<boolean> {
   try {
     // `noprune` keeps its parents, which are the user's images and may be untagged.
-    await engineCall({ image: name }, (abortSignal) => imageAt(docker, name).remove({ noprune: true, abortSignal }));
+    await engineCall({ image: id }, (abortSignal) => imageAt(docker, id).remove({ noprune: true, abortSignal }));
     return true;
   } catch (error) {
     if (!(error instanceof UnavailableError)) throw error;

@@ -95,7 +95,7 @@ export class DockerSandbox extends ContainerSandbox {
     const { prepared } = this.#images;
     const content = `${contentKey(spec, id)} ${String(spec.separatesUsers === true)}`;
     const ready = prepared.find(content);
-    const image = ready?.name ?? spec.image;
+    const image = ready?.id ?? spec.image;
     const options = containerOptions({ spec: { ...spec, image }, user, limits: this.limits, ttlS: this.#ttlS });
     try {
       const made = await engineCall({ image }, (abortSignal) =>
@@ -106,8 +106,7 @@ export class DockerSandbox extends ContainerSandbox {
       const container = new DockerContainer(this.#docker, made, user, () => this.#remove(made));
       if (ready === undefined)
         return { container, imageId: id, keep: (commit) => prepared.keep(content, made, commit) };
-      const { name, commit } = ready;
-      return { container, imageId: name, ready: { commit, reject: prepared.reject.bind(prepared, content) } };
+      return { container, imageId: ready.id, ready };
     } catch (error) {
       await this.#remove(this.#docker.getContainer(options.name ?? '')).catch(() => undefined);
       if (ready === undefined || !(error instanceof ImageMissingError)) throw error;
