@@ -39,7 +39,8 @@ const without = unloadable();
 /** @type {import('jest').Config} */
 export default {
   projects: [project('unit'), project('system')],
-  maxWorkers: 2,
+  // One more than the two cores that the suite is made for: tests of containers and servers wait much of their time.
+  maxWorkers: 3,
   testSequencer: '<rootDir>/scripts/jest-order.mjs',
   // A worker that begins anew loads bestk and its packages anew.
   workerIdleMemoryLimit: '1500MB',
