@@ -53,7 +53,8 @@ async def runs(said):
     said["frame"] = await call("scores", run["id"])
     sys.modules["pandas"] = None
     said["solved"] = (await call("solve", issue(f"demo-{which}"), k=2))["status"]
-    said["estimated"] = sorted(await call("estimate", issue(f"demo-{which}"), k=2))
+    given = [{"candidate_id": "b", "patch": patch}]
+    said["estimated"] = sorted(await call("estimate", issue("demo-1"), candidates=given, verifiers=["eb"]))
     named = [await call("submit", issue(f"demo-{which}"), key=which, k=1) for _ in range(2)]
     said["same key"] = named[0] == named[1]
     said["listed"] = [each["instance_id"] for each in await call("runs", instance=f"demo-{which}")]

@@ -50,7 +50,7 @@ it('says the same of saved candidates, and that no model is called where they ar
     /^0 mine, 1 instances: no model is called\nin all: no model is called\n$/,
   );
   const { stdout } = await cli.run(['select', '--issue', issue, ...executed], { BESTK_TEST_MODEL: 'writer' });
-  expect(stdout).toMatch(/^ {2}tests: model calls: 4 to 7, likely 6; tokens: .*\nin all: model calls: 4 to 7/);
+  expect(stdout).toMatch(/^ {2}tests: model calls: 3 to 6, likely 5; tokens: .*\nin all: model calls: 3 to 6/);
   const rescore = ['rescore', '--input', saved, '--issues', issue, '--verifiers', 'ef:pairs', '--estimate'];
   expect((await cli.run(rescore)).stdout).toMatch(/^ {2}judges: model calls: 2 to 4, likely 2; [^]*\nin all: /);
 });

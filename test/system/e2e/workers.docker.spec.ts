@@ -129,8 +129,8 @@ async function strike(id: string, which: Which, isBusy: (pid: number | undefined
     if (owner === '') return null;
     const living = workers.filter(({ signalCode }) => signalCode === null);
     const isOwner = ({ pid }: ChildProcess): boolean => pid === Number(owner.split('/')[1]);
-    const found = living.find((worker) => isOwner(worker) === (which === 'the process whose run it is'));
-    return found !== undefined && isBusy(found.pid) ? found : null;
+    const found = living.filter((worker) => isOwner(worker) === (which === 'the process whose run it is'));
+    return found.find(({ pid }) => isBusy(pid)) ?? null;
   });
   const seq = (await store.runs.events(id, 0)).at(-1)?.seq ?? 0;
   victim.kill('SIGKILL');
@@ -206,9 +206,10 @@ describe('two workers on one PostgreSQL', () => {
     'finish two waves of our agent and of a program, and a branch, when $which is killed in each wave; $sweep removes what it left',
     async ({ which, sweep }) => {
       await serveModels(WAVES.k, (_, asked) => says(asked, 'on earlier attempts'));
+      // Waits for work before there is any, so that two are there in the second wave, however long it takes to start.
+      workers.push((await Service.start(workerSettings(), {}, ['worker'])).child);
       const { id } = await startTwo(`killed: ${which}`, WAVES);
       const victims = [await strike(id, which, runsProgram)];
-      workers.push(workerSettings().start(['worker']));
       await until(async () => {
         const steps = of(await store.runs.events(id, 0), 'step').map(({ data }) => data as { candidate_id: string });
         return steps.some(({ candidate_id }) => OF_WAVES.indexOf(candidate_id) >= WAVES.k) ? true : null;
