@@ -103,8 +103,9 @@ const OPPOSITE: ReadonlyMap<string, string> = new Map(
 
 /** Words of a script that may stand for others. */
 const MOST_WORDS = 100;
-/** Values that are sought in comments and printed texts. */
+/** Values that are sought in comments and printed texts, by one expression, which has room for so many characters of each. */
 const MOST_SPOKEN = 50;
+const LONGEST_SPOKEN = 500;
 
 /** What a twin says in the place of literals. */
 export class OtherLiterals {
@@ -147,7 +148,8 @@ export class OtherLiterals {
    */
   echoes(content: string, edited: ReadonlySet<Token>): readonly Edit[] {
     const others = new Map([...this.others].map(([text, other]) => [bare(text), bare(other)]));
-    const known = [...others.keys()].filter((text) => text.length > 1 || /\d/.test(text)).slice(0, MOST_SPOKEN);
+    const isSought = (text: string): boolean => (text.length > 1 || /\d/.test(text)) && text.length <= LONGEST_SPOKEN;
+    const known = [...others.keys()].filter(isSought).slice(0, MOST_SPOKEN);
     if (known.length === 0) return [];
     const spoken = new RegExp(`\\{[^{}]*\\}|(?<![\\w.%])(?:${known.map(escaped).join('|')})(?!\\w|\\.\\w)`, 'g');
     const places = this.tokens.flatMap((token, index): [number, number][] => {

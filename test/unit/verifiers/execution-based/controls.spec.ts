@@ -32,6 +32,9 @@ function twins(path: string, ...lines: readonly string[]): Record<'wrong' | 'agr
 }
 
 describe('the twin of a test with wrong values', () => {
+  it('has another for a literal of any length', () => {
+    expect(twins('a.py', `assert f(1) == ${'1'.repeat(80_000)}`).wrong).toMatch(/^assert f\(1\) == (?!1{9})\d+$/);
+  });
   it.each([
     ['a.py', 'sys.exit(0 if add(2, 3) == 5 else 2)', 'sys.exit(0 if add(2, 3) == 7 else 2)'],
     ['a.py', "assert f('a == b') == 'c'", "assert f('a == b') == 'b'"],
