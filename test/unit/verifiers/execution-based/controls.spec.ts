@@ -14,7 +14,6 @@ import { Observing } from '../../../fakes/observing.js';
 import { playSuite, type Played } from '../../../fakes/suite-player.js';
 import { calcTest, calculatorIssue, candidate, RIGHT, WRONG } from '../../../fixtures/calculator.js';
 
-const ONE = 1;
 const always = (value: number) => (below: number) => value % below;
 
 function scriptOf(path: string, ...lines: readonly string[]): GeneratedTest {
@@ -25,9 +24,9 @@ function twins(path: string, ...lines: readonly string[]): Record<'wrong' | 'agr
   const script = readScript(scriptOf(path, ...lines));
   if (script === null) throw new Error(`no script: ${path}`);
   return {
-    wrong: wrongTwin(script, always(ONE)),
+    wrong: wrongTwin(script, always(1)),
     agreeing: agreeingTwin(script),
-    never: neverTwin(script, always(ONE)),
+    never: neverTwin(script, always(1)),
   };
 }
 
