@@ -133,14 +133,18 @@ function sharedBy(
 ): Readonly<Record<keyof Sampled, Cost>> {
   const atFirst = requests.reduce((sum, request) => sum + firstOf(request), 0);
   const rollouts = rangeOf(Math.max(most ?? 0, atFirst));
-  const dearest = (part: keyof Sampled): Cost =>
-    requests
-      .flatMap((request) => {
-        const one = { ...settings, request };
-        return settings.dependencies.agentsOf(request).map((agent) => ofAgent(one, agent, rollouts)[part].high);
-      })
-      .reduce(greater, NONE);
-  return { rollouts: dearest('rollouts'), progress: dearest('progress') };
+  const ofDearest = (part: keyof Sampled): Cost =>
+    requests.map((request) => dearest({ ...settings, request }, part, rollouts).high).reduce(greater, NONE);
+  return { rollouts: ofDearest('rollouts'), progress: ofDearest('progress') };
+}
+
+/** The same rollouts by the most expensive agent of the request, for each cost. */
+function dearest(one: Estimated, part: keyof Sampled, count: Range): Ends {
+  const { dependencies, request } = one;
+  return dependencies
+    .agentsOf(request)
+    .map((agent) => ofAgent(one, agent, count)[part])
+    .reduce(ofEach(greater), NOTHING);
 }
 
 /** @param branched rollouts that continue from a step of another; at most by the most expensive agent */
@@ -153,16 +157,11 @@ function sampled(one: Estimated, count: Range, branched: number): Sampled {
     );
     return ofAgent(one, agent, own);
   });
-  const dearest = (part: keyof Sampled, rollouts: number): Ends =>
-    dependencies
-      .agentsOf(request)
-      .map((agent) => ofAgent(one, agent, rangeOf(0, rollouts))[part])
-      .reduce(ofEach(greater), NOTHING);
   // The step to branch from is found by scoring one more rollout, most of whose scores are stored.
   const looked = branched === 0 ? 0 : branched + 1;
   return {
-    rollouts: total([...each.map(({ rollouts }) => rollouts), dearest('rollouts', branched)]),
-    progress: total([...each.map(({ progress }) => progress), dearest('progress', looked)]),
+    rollouts: total([...each.map(({ rollouts }) => rollouts), dearest(one, 'rollouts', rangeOf(0, branched))]),
+    progress: total([...each.map(({ progress }) => progress), dearest(one, 'progress', rangeOf(0, looked))]),
   };
 }
 

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { contentKey } from '../../../src/core/identifier.js';
 import { type GeneratedTest, isHarvested } from '../../../src/core/run/generated-test.js';
+import { fitting } from '../../source/read-sources.js';
 import { failingTwin } from '../drivers/command.js';
 import { dialectOf } from '../drivers/test-dialect.js';
 import { contextKey, type ExecutionContext, type TreeRun, randomFrom } from '../execution-context.js';
@@ -217,15 +218,9 @@ export class Controls {
 
   /** All, or as many of them as are read in a moment. */
   private fewOf(tests: readonly GeneratedTest[]): readonly GeneratedTest[] {
-    let left = MOST_READ;
-    const fits = ({ content: { length } }: GeneratedTest): boolean => {
-      const isFit = length <= left;
-      if (isFit) left -= length;
-      return isFit;
-    };
-    return tests.reduce((sum, { content }) => sum + content.length, 0) <= left
-      ? tests
-      : this.shuffled(tests).filter(fits);
+    const lengthOf = ({ content }: GeneratedTest): number => content.length;
+    const isSmall = tests.reduce((sum, test) => sum + lengthOf(test), 0) <= MOST_READ;
+    return isSmall ? tests : fitting(this.shuffled(tests), MOST_READ, lengthOf);
   }
 
   private shuffled(tests: readonly GeneratedTest[]): readonly GeneratedTest[] {

@@ -142,7 +142,7 @@ function isCaught(tokens: readonly Token[], index: number): boolean {
  */
 
 /** What holds no part that the expression has, and equals no value, arrays that are compared part by part included. */
-export const SEQUENCES: readonly string[] = [
+const SEQUENCES: readonly string[] = [
   ...['[@, #]', '(@, #)', '[#, @]', '(#, @)', '[[@], #]', '([@], #)', 'list((@, #))', 'iter([@, #])', 'tuple([#, @])'],
 ];
 
@@ -187,12 +187,7 @@ export const NEVER: Readonly<Record<TestLanguage, readonly string[]>> = {
 };
 
 /** Says what stands in a text in one of these ways. */
-export function saidAs(
-  ways: readonly string[],
-  from: number,
-  to: number,
-  random: (below: number) => number,
-): readonly Edit[] {
+function saidAs(ways: readonly string[], from: number, to: number, random: (below: number) => number): readonly Edit[] {
   const [before = '', behind = ''] = (ways[random(ways.length)] ?? '@').split('@');
   const numbered = (text: string): string => text.replace('#', String(random(90) + 10));
   return [
