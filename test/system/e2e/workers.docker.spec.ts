@@ -17,6 +17,7 @@ import {
   loadRequest,
   madeTwice,
   OF_WAVES,
+  PROGRAM_ANSWERS,
   RIGHT_LINE,
   says,
   STEPS,
@@ -38,7 +39,7 @@ beforeAll(async () => {
 });
 afterEach(async () => {
   const living = workers.splice(0).filter(({ exitCode, signalCode }) => exitCode === null && signalCode === null);
-  release();
+  for (const { release } of holds.splice(0)) release();
   await Promise.all(
     living.map(async (worker) => {
       const end = ended(worker);
@@ -55,17 +56,27 @@ afterAll(async () => {
 
 async function serveModels(...[k, isRight]: [number, Parameters<typeof answerLoad>[2]?]): Promise<void> {
   // A first answer is given: behind it an agent has its container.
-  const latency = (asked: ChatBody): Promise<unknown> =>
-    Promise.all([sleep(LATENCY_MS), saidBefore(asked).length === 0 ? undefined : held]);
+  const latency = async (asked: ChatBody): Promise<void> => {
+    await sleep(LATENCY_MS);
+    if (saidBefore(asked).length === 0) return;
+    await Promise.all(holds.filter(({ isHeld }) => isHeld(asked)).map(({ until }) => until));
+  };
   server = await ModelServer.start(answerLoad(k, latency, isRight), ['agent', 'judge']);
 }
 
-/** Later answers wait for it: what is under way stays so until then. */
-let held = Promise.resolve();
-let release = (): void => undefined;
+interface Hold {
+  readonly isHeld: (asked: ChatBody) => boolean;
+  readonly until: Promise<void>;
+  readonly release: () => void;
+}
+const holds: Hold[] = [];
 
-function hold(): void {
-  held = new Promise((resolve) => (release = resolve));
+/** Later answers to these wait for a release: what is under way stays so until then, however fast the machine is. */
+function hold(isHeld: Hold['isHeld'] = () => true): Hold {
+  let release = (): void => undefined;
+  const until = new Promise<void>((resolve) => (release = resolve));
+  holds.push({ isHeld, until, release });
+  return { isHeld, until, release };
 }
 
 function workerSettings(): CommandLine {
@@ -130,19 +141,25 @@ function answered(model: string): readonly SeenCall[] {
   return server.calls.filter(({ abandoned, body }) => !abandoned && body.model === model);
 }
 
-type Which = 'the process whose run it is' | 'the other one';
+type Which = 'the owner' | 'the other one';
 
 /**
- * Kills one of the living two in the middle of something, and waits until what it was in the middle of is the other's.
+ * Kills one of the living two in the middle of something, releases what was held, and waits until what the killed one
+ * was in the middle of is the other's.
  * @param isBusy of a process that has a container open
  */
-async function strike(id: string, which: Which, isBusy: (pid: number | undefined) => boolean): Promise<ChildProcess> {
+async function strike(
+  id: string,
+  which: Which,
+  isBusy: (pid: number | undefined) => boolean,
+  { release }: Hold,
+): Promise<ChildProcess> {
   const victim = await until(async () => {
     const owner = (await cluster.sql(`select owner from runs where id = '${id}'`)).trim();
     if (owner === '') return null;
     const living = workers.filter(({ signalCode }) => signalCode === null);
     const isOwner = ({ pid }: ChildProcess): boolean => pid === Number(owner.split('/')[1]);
-    const found = living.find((worker) => isOwner(worker) === (which === 'the process whose run it is'));
+    const found = living.find((worker) => isOwner(worker) === (which === 'the owner'));
     return found !== undefined && isBusy(found.pid) ? found : null;
   });
   const seq = (await store.runs.events(id, 0)).at(-1)?.seq ?? 0;
@@ -161,6 +178,9 @@ async function strike(id: string, which: Which, isBusy: (pid: number | undefined
 function isOpen(pid: number | undefined): boolean {
   return containersOf(pid).length > 0;
 }
+
+/** Of the first wave: a rollout of the second. */
+const isTold = (asked: ChatBody): boolean => says(asked, 'on earlier attempts');
 
 /** Whether a program is the agent in one of its containers. */
 function runsProgram(pid: number | undefined): boolean {
@@ -214,24 +234,23 @@ describe('two workers on one PostgreSQL', () => {
   }, 420_000);
 
   it.each([
-    { which: 'the process whose run it is', sweep: 'the next sweep of the living one' },
+    { which: 'the owner', sweep: 'the next sweep of the living one' },
     { which: 'the other one', sweep: 'bestk sweep' },
   ] as const)(
-    'finish two waves of our agent and of a program, and a branch, when $which is killed in each wave; $sweep removes what it left',
+    'finish two waves of our agent and of a program, and a branch, when $which of the run is killed in each wave; $sweep removes what it left',
     async ({ which, sweep }) => {
-      await serveModels(WAVES.k, (_, asked) => says(asked, 'on earlier attempts'));
+      await serveModels(WAVES.k, (_, asked) => isTold(asked));
+      // Of the first wave's three programs and the second wave's two that are told of it, each of two processes has one.
+      const first = hold((asked) => says(asked, PROGRAM_ANSWERS));
+      const second = hold(isTold);
       const { id } = await startTwo(`killed: ${which}`, WAVES);
-      const victims = [await strike(id, which, runsProgram)];
-      // Two are to be there in the second wave, however long one takes to start.
-      hold();
+      const victims = [await strike(id, which, runsProgram, first)];
       workers.push((await Service.start(workerSettings(), {}, ['worker'])).child);
-      release();
       await until(async () => {
         const steps = of(await store.runs.events(id, 0), 'step').map(({ data }) => data as { candidate_id: string });
         return steps.some(({ candidate_id }) => OF_WAVES.indexOf(candidate_id) >= WAVES.k) ? true : null;
       });
-      hold();
-      victims.push(await strike(id, which, isOpen));
+      victims.push(await strike(id, which, isOpen, second));
 
       const result = await end(id);
       expect(result.rollouts.map(({ candidate_id }) => candidate_id)).toEqual(OF_WAVES);
@@ -282,7 +301,7 @@ describe('two workers on one PostgreSQL', () => {
     const lines = [{ arms, concurrency: 2 }, ...rows].map((line) => `${JSON.stringify(line)}\n`).join('');
     const { id } = (await service.post('/v1/benchmarks', lines, 'application/x-ndjson')) as { id: string };
     // The only worker there drives the benchmark.
-    hold();
+    const { release } = hold();
     await until(() => Promise.resolve(isOpen(driver.pid) ? true : null));
     const { child: last } = await Service.start(workerSettings(), settings, ['worker']);
     workers.push(driver, last);
