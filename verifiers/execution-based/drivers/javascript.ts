@@ -1,7 +1,7 @@
 /**
- * The driver of generated tests in JavaScript; speaks as python-suite-driver.ts does: `node DRIVER FOLDER ROOT SECONDS WALL COUNT
- * USER EXTENSION…`, nonces on stdin, one JSON line a test. Each test is a process of its own in ROOT, started as USER with
- * `javascript-preload.ts`, and says what it has to say over a fourth pipe.
+ * The driver of generated tests in JavaScript, with the protocol of python-suite-driver.ts: `node DRIVER FOLDER ROOT
+ * SECONDS WALL COUNT USER EXTENSION…`, nonces on stdin, one JSON line per test. Each test is a process in ROOT, started
+ * as USER with `preload.cjs`, and reports over file descriptor 3.
  */
 export const JAVASCRIPT_SUITE_DRIVER = String.raw`
 'use strict';
@@ -147,15 +147,15 @@ function endAll() {
 `.trimStart();
 
 /**
- * Loaded before the test: takes the nonce off stdin and stands in the place of `process.exit`. The script's own call says
- * `<nonce> <status>` and leaves at once; any other call leaves with 70, without proof and with a line that says
- * whose it was. A script that ends in any other way has no proof and counts as broken.
+ * Loaded before the test: reads the nonce from stdin and replaces `process.exit`. A call by the script itself writes
+ * `<nonce> <status>` and exits at once; any other call exits with 70, without proof, and prints where it came from. A
+ * script that ends in any other way has no proof and counts as broken.
  *
- * Own is a call that the innermost frame makes: one of the script, by file and (Node 20 on) the hash of its source, where the
- * source reads `process.exit` or `exit`; and no frame of the repository stands below it. So exit handed to a timer, a promise
- * or an event, given out as the repository's function, or bound to a status is nobody's. What tells this was taken before
- * the repository was loaded, and is asked without the functions and prototypes that the repository can replace. The process
- * is shared with the code under test, as in Python: a patch written against this very preload could still forge the proof.
+ * A call is the script's own if the innermost frame is in the script (by file and, from Node 20 on, the hash of its
+ * source), at a position where the source reads `process.exit` or `exit`, and no frame on the stack belongs to the
+ * repository. So `exit` passed to a timer, a promise or an event, re-exported by the repository, or bound to a status
+ * gives no proof. The check uses only functions saved before the repository was loaded. As in Python, the process is
+ * shared with the code under test: a patch written against this very preload could still forge the proof.
  */
 export const JAVASCRIPT_PRELOAD = String.raw`
 'use strict';

@@ -1,18 +1,18 @@
 /**
- * Runs generated tests inside the sandbox, one after another, and proves for each that the test itself reached its end.
+ * Runs generated tests in the sandbox, one after another, and proves for each that the test itself reached its end.
  *
- * `python3 DRIVER FOLDER ROOT SECONDS WALL COUNT USER`, nonces of 48 characters on stdin, one a line. Test i is FOLDER/i.py, which
- * root alone can read before and after its turn. Each runs in a process of its own, forked before anything of the
- * repository was loaded, as USER (`uid:gid`, or `-` for the driver's own), as `__main__` with ROOT first on `sys.path`,
- * and has SECONDS of the CPU to end, as many in which it does not want to compute, and WALL in all, whatever others do meanwhile;
- * then every process of USER is ended. For each the driver prints one JSON line: `{"i", "status", "said", "timed_out", "starved",
- * "out_of_memory", "ms", "log"}`; a negative status is the signal that ended it, and one that is starved computed and did not get its seconds.
+ * `python3 DRIVER FOLDER ROOT SECONDS WALL COUNT USER`, one nonce of 48 characters per line on stdin. Test i is
+ * FOLDER/i.py, readable only by root except during its run. Each runs in a process forked before any code of the
+ * repository was loaded, as USER (`uid:gid`, or `-` for the driver's own), as `__main__` with ROOT first on `sys.path`.
+ * Its limits are SECONDS of CPU time, SECONDS without need of a CPU, and WALL seconds in all; then all processes of
+ * USER are killed. Prints one JSON line per test: `{"i", "status", "said", "timed_out", "starved", "out_of_memory",
+ * "ms", "log"}`; a negative status is the signal that ended the test; a starved test reached WALL for lack of CPU.
  *
- * `said` is what came over a pipe that belongs to the test's process alone. A script that falls off its end, or ends by a
- * `SystemExit` that no code of the repository raised, says `<nonce> <status>` there and leaves with that status at once, so
- * that no exit handler can change it. One that observes says one line of JSON for each `observe(value)`, and the type of
- * the exception that ended it. The driver never has the repository on its path: `PYTHONPATH` comes as `BESTK_PYTHONPATH`
- * and is restored in the tests' processes. It stops after a test that exceeded its time, whose files may be half written.
+ * `said` is the output of a pipe that only the test's process has. A script that reaches its end, or a `SystemExit` not
+ * raised by the repository's code, writes `<nonce> <status>` there and exits before any exit handler can change the
+ * status. An observing test writes one JSON line per `observe(value)`, and the type of the exception that ended it. The
+ * repository is never on the driver's path: `PYTHONPATH` comes as `BESTK_PYTHONPATH` and is restored for the tests. The
+ * driver stops after a test that timed out, since its files may be incomplete.
  */
 export const PYTHON_SUITE_DRIVER = String.raw`
 import builtins, json, math, os, re, resource, select, signal, sys, time, traceback, types
@@ -346,5 +346,5 @@ def main():
 main()
 `.trimStart();
 
-/** Exit status of a driver that could start no further process. */
+/** Exit status of a driver that could not start another process, or could not end a test's processes. */
 export const NO_PROCESS_LEFT = 75;
