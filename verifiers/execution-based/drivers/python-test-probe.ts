@@ -67,7 +67,7 @@ def ended(test):
         current[0] = None
 
 def pytest_load_initial_conftests():
-    # Read by now; a pytest inside a test would load the plug-in again.
+    # Already read; without this, a pytest inside a test would load the plug-in again.
     os.environ.pop('PYTEST_PLUGINS', None)
     remember()
 
@@ -166,7 +166,7 @@ with open(os.environ.pop('BESTK_REACH')) as plan:
 PLACES = {os.path.realpath(os.path.join(PLAN['root'], path)): place for place, path in enumerate(PLAN['files'])}
 
 def now():
-    """Seconds of the CPU, with those of ended children: the wall's clock is the machine's."""
+    """CPU seconds, including ended children; wall-clock time would depend on the machine's load."""
     times = os.times()
     return time.process_time() + times[2] + times[3]
 
@@ -194,7 +194,7 @@ def class_of(test):
     return test.rsplit('::' if '::' in test else '.', 1)[0]
 
 def is_tried(test, place):
-    """Of a slow file each class is tried, so that a later one has its turn."""
+    """Whether the test's class has used up its share of a slow file, so that later classes get a turn."""
     own = class_of(test)
     is_slow = place not in reaching and spent.get(place, 0) > PLAN['slow']
     return is_slow and own != place and spent_in_class.get(own, 0) > PLAN['each']

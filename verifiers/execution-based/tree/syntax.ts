@@ -29,7 +29,7 @@ COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 SCOPES = FUNCTIONS + COMPREHENSIONS + (ast.ClassDef,)
 
 def bound(node, names, kept):
-    """Names that a scope binds, in order; kept are those that it binds in other ways than by assignment."""
+    """Collects the names that a scope assigns, in order; names bound otherwise (imports, definitions) go to kept."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, (ast.Global, ast.Nonlocal)):
             kept.update(child.names)
@@ -88,7 +88,7 @@ def says_nothing(node):
 
 def digest(text):
     try:
-        # As bytes: a file may say that it is written in another encoding, where other characters are code.
+        # As bytes, since an encoding declaration in the file can change which characters are code.
         tree = ast.parse(text.encode('utf-8', 'surrogatepass'))
         for node in ast.walk(tree):
             body = getattr(node, 'body', None)
