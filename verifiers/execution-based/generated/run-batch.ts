@@ -79,7 +79,7 @@ export async function runBatch(
   await session.writeFiles(
     [
       ...Object.entries(dialect.files).map(([name, content]) => ({ path: `${folder}/${name}`, content })),
-      // A test can read only its own script, during its run. All have the same size, lest sizes reveal which is a twin.
+      // A test can read only its own script, during its run. Padded to equal size, since sizes would reveal twins.
       ...tests.map(({ path, content }, index) => ({
         path: `${folder}/${index}${extensionOf(path)}`,
         content: content + '\n'.repeat(longest - Buffer.byteLength(content)),

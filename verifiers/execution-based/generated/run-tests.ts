@@ -42,7 +42,7 @@ export async function runTests(
   return { runs: work.runs, control: work.control ?? UNCONTROLLED };
 }
 
-/** What a container is for: the waiting tests like this one, or (`alone`) only a control like it. */
+/** What to run in the next container: the waiting tests similar to `like`, or, if `alone`, only a control. */
 interface Asked {
   readonly like: GeneratedTest;
   readonly alone: boolean;

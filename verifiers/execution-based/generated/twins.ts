@@ -137,7 +137,7 @@ function isCaught(tokens: readonly Token[], index: number): boolean {
   return tokens[index]?.text === 'SystemExit' && tokens[index - 1]?.text !== 'raise';
 }
 
-/* What twins contain instead of an expression `@`, in many variants, lest a patch recognise them; `#` is a number. */
+/* What twins contain instead of an expression `@`, in many variants that no patch can recognise; `#` is a number. */
 
 /** Contains no element of the expression, and equals no value, not even as an array compared by element. */
 const SEQUENCES: readonly string[] = [
