@@ -27,7 +27,7 @@ export interface ExecutionBasedOptions {
   readonly read?: RecordReader | undefined;
   /** See ExecutionContext; absent = REGRESSION_S. */
   readonly regressionS?: number | undefined;
-  /** Spreads the executions; absent = all are made here. */
+  /** Distributes executions to other processes; absent = all run in this process. */
   readonly remote?: RemoteExecutor | undefined;
 }
 
@@ -35,7 +35,7 @@ const MEASURES = [REGRESSION, REPRODUCTION];
 
 /**
  * The execution-based verifier: runs the repository's own tests and generated tests on every distinct patch, in fresh
- * containers. Candidates that change no source file, are refused, or do not apply abstain on both measures.
+ * containers. Candidates whose patch changes no source file, is refused or does not apply abstain on both measures.
  */
 export function createExecutionBasedVerifier(options: ExecutionBasedOptions): Verifier {
   return {
@@ -57,7 +57,8 @@ async function verify(
   const context: ExecutionContext = { ...tools, issue: task.issue, imageId, bytecode, regressionS };
   const { patches, unverifiable } = distinctPatches(task.candidates, task.issue.problem_statement);
   if (patches.length === 0) return unverifiable.flatMap(abstainOnBoth);
-  // Base needs no answer about the patches, so both begin at once; base's regression run goes first, for it warms the rest.
+  // Runs on base need no applicability, so both begin at once; regression on base first, since its bytecode speeds up
+  // the rest.
   const applicable = split(context, patches, signal);
   const [asked, shown] = [false, true].map((observes) =>
     task.tests.filter((test) => (test.observes === true) === observes),
@@ -85,7 +86,7 @@ function observationsOf(
   return own === undefined ? {} : { observations: z.json().parse(own) };
 }
 
-/** For two that admit tests at the same time: the list that is told holds those of both. */
+/** Two callbacks for suites that admit tests concurrently; each report to `observe` contains the admissions of both. */
 function admittedApart(observe: Observe): readonly [Observe, Observe] {
   const lists: [readonly Admission[], readonly Admission[]] = [[], []];
   const part = (index: 0 | 1): Observe => ({
@@ -99,7 +100,7 @@ function admittedApart(observe: Observe): readonly [Observe, Observe] {
   return [part(0), part(1)];
 }
 
-/** Who forged the outcomes of one suite is believed in neither. */
+/** A candidate that forged the outcomes of one suite abstains on both measures. */
 function withoutForgers(verdicts: readonly Verdict[]): readonly Verdict[] {
   const forged = verdicts.flatMap((verdict) =>
     verdict.kind === 'abstained' && verdict.reason === 'forged' ? [[verdict.candidate_id, verdict] as const] : [],
@@ -147,8 +148,8 @@ function abstainOnBoth({
 }
 
 /**
- * Does jobs of one run here, and stores their results. What the image's own code was compiled to passes from one to the
- * next, as in a verifier.
+ * Executes the cell jobs of other processes here and stores their results. Bytecode of the image's own code is reused
+ * from job to job, as in a verifier.
  */
 export function createCellWorker(
   options: Omit<ExecutionBasedOptions, 'observe' | 'remote'>,

@@ -13,32 +13,32 @@ import { type Tracer, UNTRACED } from '../../src/ports/telemetry.js';
 import { BestkError, DoesNotApplyError } from '../../src/core/errors/errors.js';
 import type { MeasureName, AbstainReason, Verdict } from '../../src/core/run/verdict.js';
 
-/** Seconds of existing tests a patch, where nobody says otherwise. */
+/** Default time budget for the existing tests of one patch, in seconds. */
 export const REGRESSION_S = 120;
 
-/** What every execution of one instance shares. */
+/** Shared by all executions for one instance. */
 export interface ExecutionContext {
   readonly sandbox: Sandbox;
   readonly results: ResultStore;
   readonly issue: Issue;
-  /** Content id of the image: a rebuilt image is another context. */
+  /** Content id of the image, so that a rebuilt image invalidates stored results. */
   readonly imageId: string;
   readonly bytecode: Bytecode;
   readonly nonce: () => string;
   readonly pause: (ms: number, signal: AbortSignal) => Promise<void>;
-  /** Told of each verdict and suite while it runs; absent = nobody is. */
+  /** Records a span per verdict and per suite; absent = none. */
   readonly tracer?: Tracer;
-  /** How often a failing container is replaced in all; absent = three times. */
+  /** Attempts in total, each in a fresh container, when the infrastructure fails; absent = three. */
   readonly tries?: number | undefined;
-  /** Reads what runs of the existing tests left behind; absent = it is read where it is called. */
+  /** Reads the records of regression runs, e.g. in another thread; absent = they are read in the calling thread. */
   readonly read?: RecordReader | undefined;
-  /** What the existing tests of one patch may take, in seconds on base, where bestk chooses them. */
+  /** Time budget for the existing tests of one patch, in seconds on base, when bestk chooses them. */
   readonly regressionS: number;
-  /** Asked before anything is executed here; absent = here is where it is executed. */
+  /** Asked to execute a job before it is executed here; absent = all run here. */
   readonly remote?: RemoteExecutor | undefined;
 }
 
-/** Runs a suite on a tree, as a part of what it is called in. */
+/** Runs a suite on a tree within its own span. */
 export function asSuite<T>(
   { tracer = UNTRACED }: ExecutionContext,
   suite: string,
@@ -52,31 +52,31 @@ export function asSuite<T>(
 /** The repository at base with a source patch on top; null = base itself. */
 export type Tree = string | null;
 
-/** A tree, and which of the equal runs on it: base is run twice, as 0 and 1, a candidate once, as 0. */
+/** A tree, and the index among equal runs on it: base is run twice (0 and 1), a candidate once (0). */
 export interface TreeRun {
   readonly tree: Tree;
   readonly repeat: number;
 }
 
-/** Candidates whose normalised source patches are equal: verified once, under the first one's id. */
+/** Candidates with equal normalised source patches: verified once, under the first one's id. */
 export interface DistinctPatch {
   readonly representative: string;
   readonly candidateIds: readonly string[];
-  /** What is applied for verification: source hunks alone, tests and runner configuration set apart. */
+  /** The source hunks, which are applied for verification; changes to tests and runner configuration are dropped. */
   readonly source: string;
 }
 
-/** Raise this when what is run around a test or a patch, or how its outcome is read, changes: stored results are then stale. */
+/** Increment when the way tests and patches are run, or outcomes are read, changes: stored results become stale. */
 const PROTOCOL = 5;
 
-/** Everything of the context that an outcome can depend on; part of each result's key. */
+/** Everything in the context that an outcome can depend on; part of each result's key. */
 export function contextKey({ imageId, issue, sandbox }: ExecutionContext): Record<string, unknown> {
   const { environment } = issue;
   const { test_timeout_s } = environment;
   return { protocol: PROTOCOL, image: imageId, ...sandboxContent(environment), test_timeout_s, limits: sandbox.limits };
 }
 
-/** What is to be executed on a tree, as others get it; tests null = the regression command. */
+/** A serialisable job for one tree, for other processes; `tests` null = the regression command. */
 export function cellJob(
   { issue }: Pick<ExecutionContext, 'issue'>,
   { tree, repeat }: TreeRun,
@@ -86,7 +86,7 @@ export function cellJob(
   return { instance_id, environment, tree, repeat, tests: tests === null ? null : [...tests] };
 }
 
-/** Whole numbers from 0 up to and without the one given, out of unguessable text. */
+/** Generator of random integers in 0 ≤ n < `below`, from the nonce's unguessable characters. */
 export function randomFrom(nonce: () => string): (below: number) => number {
   let left = '';
   return (below) => {
@@ -117,8 +117,8 @@ const ABSTAINED_FOR: Readonly<Record<string, AbstainReason>> = {
 };
 
 /**
- * Verifies all patches at once. One that git cannot apply, or under which the sandbox kept being lost, abstains; a dead engine,
- * a missing image or a full disk concerns all and ends the run.
+ * Verifies all patches concurrently. A patch abstains if git cannot apply it or its sandbox kept being lost. A dead
+ * engine, a missing image or a full disk affects all patches and ends the run.
  */
 export async function forEach(
   patches: readonly DistinctPatch[],
@@ -132,7 +132,7 @@ export async function forEach(
         const facts = { candidate: patch.representative };
         return await tracer.within({ kind: 'verdict', name: measure, facts }, () => verify(patch));
       } catch (error) {
-        // By its code: it may have happened in another process.
+        // By code, not class: the error may come from another process.
         const reason = error instanceof BestkError ? ABSTAINED_FOR[error.code] : undefined;
         if (reason === undefined) throw error;
         return abstained([patch], measure, reason, (error as Error).message);
@@ -144,7 +144,7 @@ export async function forEach(
 
 type Measured = Omit<Cell, 'instance_id' | 'candidate_id' | 'same_as'>;
 
-/** One result as cells: of base, or of every candidate whose patch this is. */
+/** One result as cells: one for base, or one for every candidate with this patch. */
 export function cellsOf(context: ExecutionContext, patch: DistinctPatch | null, measured: Measured): readonly Cell[] {
   const { instance_id } = context.issue;
   if (patch === null) return [{ instance_id, candidate_id: null, same_as: null, ...measured }];
@@ -156,10 +156,10 @@ export function cellsOf(context: ExecutionContext, patch: DistinctPatch | null, 
   }));
 }
 
-/** Where Python keeps compiled modules in a sandbox: scratch memory, the repository stays as it is. */
+/** Where Python keeps compiled modules in a sandbox: in scratch memory, so that the repository stays unchanged. */
 export const BYTECODE_FOLDER = '/tmp/.pycache';
 
-/** Unpacked it counts against a sandbox's memory. */
+/** Bytes; unpacked, the archive counts against the sandbox's memory. */
 const LARGEST_ARCHIVE = 64 * 1024 * 1024;
 
 const UNPACK_DEADLINE_S = 60;
@@ -167,16 +167,16 @@ const UNPACK_DEADLINE_S = 60;
 const UNPACK = 'mkdir -p "$2" && tar -xf "$1" -C "$2" && { [ -z "$3" ] || chown -R "$3" "$2"; }; rm -f "$1"';
 
 /**
- * Compiled modules, carried from one sandbox into the next: compiling anew is most of what a short test on a large package
- * costs. Python checks each against its source's time and size, so a patched file is compiled again. Only a sandbox that
- * ran nothing but the image's own code may give its bytecode away.
+ * Compiled modules, carried from one sandbox to the next, since compiling is most of the cost of a short test on a
+ * large package. Python checks each module against its source's time and size, so a patched file is compiled again.
+ * Only a sandbox that has run nothing but the image's own code may provide bytecode.
  */
 export class Bytecode {
   private archive: Uint8Array | null = null;
 
   constructor(private readonly nonce: () => string) {}
 
-  /** Takes what a session that ran only the image's own code has compiled; nothing, where there is no `tar`. */
+  /** Stores what a session that ran only the image's own code has compiled; does nothing if the image has no `tar`. */
   async takeFrom(session: SandboxSession, signal: AbortSignal): Promise<void> {
     const path = `${scratchDirectory(this.nonce)}.tar`;
     const { kind } = await session.exec(shell('tar -cf "$1" -C "$2" .', path), signal);
@@ -186,9 +186,9 @@ export class Bytecode {
   }
 
   /**
-   * Gives a fresh session what was taken before, if anything.
-   * @param owner who adds to it; null = whoever runs commands there
-   * @returns false when the session did not survive it; the archive is given up, and a further session goes without
+   * Unpacks the stored archive, if any, in a fresh session.
+   * @param owner owner of the files, who may add more; null = the user that runs commands there
+   * @returns false if the session did not survive; the archive is then dropped, and later sessions start without it
    */
   async giveTo(session: SandboxSession, owner: Ids | null, signal: AbortSignal): Promise<boolean> {
     if (this.archive === null) return true;
@@ -205,8 +205,8 @@ function shell(script: string, path: string, owner = ''): ExecRequest {
 }
 
 /**
- * A directory with a neutral, random name outside the repository, so that no patch can put a file in its place, and where an
- * image's own user may write too.
+ * A directory with a neutral, random name outside the repository: no patch can put a file in its place, and the image's
+ * own user can write there.
  */
 export function scratchDirectory(nonce: () => string): string {
   return `/var/tmp/${nonce().slice(0, 16)}`;

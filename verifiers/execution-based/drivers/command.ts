@@ -3,19 +3,19 @@ import { withTestFiles } from '../../../src/core/run/issue.js';
 import { readReportAs } from '../readers/test-report.js';
 
 /*
- * Generated tests in languages without a driver: a file of the repository, a command, and what it reports. The process that runs the
- * code under test also reports (docs/decisions/0015).
+ * Generated tests in languages without a driver: a file in the repository, a command, and a report. The process that
+ * runs the code under test also writes the report (docs/decisions/0015).
  */
 
-/** How tests of a language are run where a test does not say it itself. */
+/** Defaults for running a language's tests. */
 interface CommandLanguage {
   readonly extensions: readonly string[];
-  /** Sees `{files}`, the quoted path of the test from the repository's root, and the variables of `commandEnvironment`. */
+  /** Gets `{files}`, the test's quoted path from the repository's root, and the variables of `commandEnvironment`. */
   readonly command: string;
   readonly report: TestReportKind;
-  /** Where its runner finds a test that stands at a path elsewhere. */
+  /** Moves a test to a path where its runner finds it. */
   readonly place?: (path: string, content: string) => string;
-  /** A test with a failure added that no code under test can keep from being reported; null where it may leave before. */
+  /** Adds a failure that the code under test cannot suppress; null if the test may exit before reaching it. */
   readonly failing: (content: string, name: string) => string | null;
 }
 
@@ -28,12 +28,12 @@ export CARGO_TARGET_DIR="$BESTK_TMP/target"
 file={files}; folder=$(dirname "$file")
 cd "$(dirname "$folder")" && cargo test --offline --test "$(basename "$file" .rs)"`;
 
-/** One JUnit document of the files that Maven or Gradle wrote since the test was put there. */
+/** Merges the JUnit files that Maven or Gradle wrote after the test was created. */
 const MERGED = `{ echo '<testsuites>'
 find . -name 'TEST-*.xml' -newer {files} -exec sed 's/<?xml[^>]*?>//; s/<\\/\\{0,1\\}testsuites[^>]*>//' {} \\;
 echo '</testsuites>'; } >"$BESTK_REPORT"; exit "$ended"`;
 
-/** Maven or Gradle, or the compiler and JUnit 4 where there is neither. */
+/** Maven or Gradle; without either, javac and JUnit 4. */
 const JAVA = `file={files}; name=$(basename "$file" .java)
 package=$(sed -n 's/^ *package  *\\([A-Za-z0-9_.]*\\).*/\\1/p' "$file" | head -n 1)
 class=\${package:+$package.}$name
@@ -57,7 +57,7 @@ case $(grep -E '^(OK \\(|FAILURES!!!)' "$BESTK_TMP/said") in
 esac
 exit "$ended"`;
 
-/** Links the test with every library of the project, which stays as it is: it becomes a part of a project around it. */
+/** Links the test with every library of the project. The project stays unchanged: a wrapper project includes it. */
 function ctest(language: string): string {
   return `mkdir "$BESTK_TMP/project" && cat >"$BESTK_TMP/project/CMakeLists.txt" <<'END' || exit 1
 cmake_minimum_required(VERSION 3.13)
@@ -129,13 +129,13 @@ const LANGUAGES = {
   },
 } as const satisfies Readonly<Record<string, CommandLanguage>>;
 
-/** The folder with its slash, empty for the root; and the name. */
+/** The folder with its trailing slash, empty for the root, and the file name. */
 function splitPath(path: string): readonly [string, string] {
   const at = path.lastIndexOf('/') + 1;
   return [path.slice(0, at), path.slice(at)];
 }
 
-/** Javac wants a public class in a file of its name; Maven and Gradle look for it in the folder of its package. */
+/** javac requires a public class in a file of the same name; Maven and Gradle expect it in its package's folder. */
 function placeOfClass(path: string, content: string): string {
   const [folder, own] = splitPath(path);
   const named = /\bpublic (?:final )?class (\w+)/.exec(content)?.[1];
@@ -152,7 +152,7 @@ function failingJava(content: string, name: string): string | null {
   return `${content.slice(0, end)}\n@${test} public void t${name}() { throw new AssertionError("${name}"); }\n}\n`;
 }
 
-/** Its own `main` is called by one that fails, so that the code under test is linked and runs. */
+/** A failing `main` calls the test's own one, so that the code under test is linked and run. */
 function failingC(content: string, name: string): string | null {
   const [, given] = /\bint\s+main\s*\(([^)]*)\)/.exec(content) ?? [];
   if (given === undefined || /exit\s*\(/i.test(content)) return null;
@@ -160,32 +160,32 @@ function failingC(content: string, name: string): string | null {
   return `#define main t${name}\n${content}\n#undef main\nint main(${wanted}) { t${name}(${passed}); return 2; }\n`;
 }
 
-/** What is to be done at exit first is done last. */
+/** Exit handlers run in reverse order, so the one registered first runs last. */
 function failingRuby(content: string): string | null {
   return /\bexit!|\bexec\b/.test(content) ? null : `at_exit { STDOUT.flush; exit!(2) }\n${content}`;
 }
 
 /**
- * A test that fails whatever the code under test does; null where none can be made for certain. One with a command of its own
- * has none: who knows what that makes of a failure.
- * @param name of what is added, made of letters and digits, another one every time
+ * A test that fails whatever the code under test does; null if none is certain to. Tests with their own command have
+ * none, because it is unknown how the command reports a failure.
+ * @param name of what is added, letters and digits; a different one each time
  */
 export function failingTwin({ path, content, command }: RunnableTest, name: string): string | null {
   return command === undefined ? (languageOf(path)?.failing(content, name) ?? null) : null;
 }
 
 export interface TestCommand {
-  /** Shell, run from the repository's root. */
+  /** Shell command, run from the repository's root. */
   readonly command: string;
   readonly report: TestReportKind;
-  /** The test and what it needs, by their places in the repository. */
+  /** The test and the files it needs, by path in the repository. */
   readonly files: Readonly<Record<string, string>>;
 }
 
-/** What of a test decides how it is run. */
+/** The members of a test that determine how it is run. */
 export type RunnableTest = Pick<GeneratedTest, 'path' | 'content' | 'files' | 'command' | 'report'>;
 
-/** How a test that has no driver is run; null where neither it nor its language has a command. */
+/** How a test without a driver is run; null if neither it nor its language has a command. */
 export function commandOf(test: RunnableTest): TestCommand | null {
   const { path, content, files, report } = test;
   const how = test.command === undefined ? byLanguage(test) : { command: test.command, report: EXIT_CODE, place: path };
@@ -213,7 +213,7 @@ function languageOf(path: string): CommandLanguage | undefined {
   );
 }
 
-/** A path of the test that does not lie in the repository; null where all do. */
+/** A file path of the test outside the repository or inside `.git`; null if there is none. */
 export function strayPath({ files }: TestCommand): string | null {
   const isStray = (path: string): boolean => {
     const parts = path.split('/');
@@ -222,7 +222,7 @@ export function strayPath({ files }: TestCommand): string | null {
   return Object.keys(files).find(isStray) ?? null;
 }
 
-/** Same for every tree. Nothing is fetched: there is no network, and to find that out takes some tools minutes. */
+/** The same for every tree. Disables fetching: without a network some tools take minutes to give up. */
 export function commandEnvironment(folder: string): Readonly<Record<string, string>> {
   return {
     BESTK_TMP: folder,
@@ -236,12 +236,12 @@ export function commandEnvironment(folder: string): Readonly<Record<string, stri
   };
 }
 
-/** With a folder of its own, which root can read. */
+/** Creates the command's temporary folder, which root can read. */
 export function commandLine(command: string): readonly string[] {
   return ['sh', '-c', `umask 022; mkdir "$BESTK_TMP" || exit 126\n${command}`];
 }
 
-/** What the reports of its tests, and the exit of the command, come to. */
+/** Combines the reported tests and the command's exit code into one outcome. */
 export function outcomeOf(
   kind: TestReportKind,
   { exitCode, text }: { readonly exitCode: number; readonly text: string },
@@ -252,7 +252,7 @@ export function outcomeOf(
   return statuses.includes('passed') && exitCode === 0 ? 'solved' : 'crashed';
 }
 
-/** As root: takes files out of the tree and ends every process of the user `$1`, stopped first so that none has a child meanwhile. */
+/** As root: removes files, then kills all processes of user `$1`; stops them first, so that none can fork meanwhile. */
 export const CLEAR = String.raw`
 uid=$1; shift
 rm -f -- "$@" || exit 1

@@ -1,7 +1,7 @@
 /**
- * The driver of generated tests in JavaScript; speaks as python-suite-driver.ts does: `node DRIVER FOLDER ROOT SECONDS WALL COUNT
- * USER EXTENSION…`, nonces on stdin, one JSON line a test. Each test is a process of its own in ROOT, started as USER with
- * `javascript-preload.ts`, and says what it has to say over a fourth pipe.
+ * The driver of generated tests in JavaScript, with the protocol of python-suite-driver.ts: `node DRIVER FOLDER ROOT
+ * SECONDS WALL COUNT USER EXTENSION…`, nonces on stdin, one JSON line per test. Each test is a process in ROOT, started
+ * as USER with `preload.cjs`, and reports over file descriptor 3.
  */
 export const JAVASCRIPT_SUITE_DRIVER = String.raw`
 'use strict';
@@ -14,11 +14,11 @@ const nonces = fs.readFileSync(0, 'utf8').split('\n');
 const LOG = 2000;
 const SAID = 65536;
 const NO_PROCESS_LEFT = 75;
-/** Of each process that the test is made of; the second limit is for one that does not heed the first. */
+/** Limits the CPU of each process of the test; the hard limit ends one that ignores the soft limit's signal. */
 const LIMITED = 'ulimit -S -t "$0"; ulimit -H -t "$(($0 + 2))"; exec "$@"';
 const LOOK_MS = 100;
 
-/** Seconds of the CPU that the container used; null where nobody tells. */
+/** CPU seconds that the container has used; null if unknown. */
 function cpuUsed() {
   for (const [path, whole] of [['/sys/fs/cgroup/cpu.stat', 1e6], ['/sys/fs/cgroup/cpuacct/cpuacct.usage', 1e9]]) {
     try {
@@ -28,7 +28,7 @@ function cpuUsed() {
   return null;
 }
 
-/** State and session of a process; nothing where it has ended. */
+/** State and session of a process; empty if it has ended. */
 function statOf(pid) {
   try {
     const stat = fs.readFileSync('/proc/' + pid + '/stat', 'utf8');
@@ -39,10 +39,10 @@ function statOf(pid) {
   }
 }
 
-/** With more, they wait for each other: that is the test's own doing. */
+/** With more running processes, they wait for each other, for which the test itself is responsible. */
 const CROWD = 8;
 
-/** Whether processes of the session compute, or wait for a CPU that others have. */
+/** Whether processes of the session compute, or wait for a CPU that other processes use. */
 function computes(session) {
   const computing = fs.readdirSync('/proc').filter((pid) => {
     if (!/^\d+$/.test(pid)) return false;
@@ -52,7 +52,7 @@ function computes(session) {
   return computing.length > 0 && computing.length <= CROWD;
 }
 
-/** To be asked every LOOK_MS: whether a test had its seconds, computing or without need of a CPU, and whether others had them instead. */
+/** Returns a function to call every LOOK_MS: whether the test used up its seconds, computing or idle, or was starved of CPU. */
 function limitOf(session) {
   const [start, before] = [Date.now(), cpuUsed()];
   let [looked, idle] = [start, 0];
@@ -126,7 +126,7 @@ function processes() {
   });
 }
 
-/** Ends what a test left behind: stopped first, so that none has a child meanwhile. False where some remains. */
+/** Kills the processes that a test left; stops them first, so that none can fork meanwhile. False if some remain. */
 function endAll() {
   if (uid === undefined) return true;
   for (let attempt = 0; attempt < 200; attempt += 1) {
@@ -147,19 +147,19 @@ function endAll() {
 `.trimStart();
 
 /**
- * Loaded before the test: takes the nonce off stdin and stands in the place of `process.exit`. The script's own call says
- * `<nonce> <status>` and leaves at once; any other call leaves with 70, without proof and with a line that says
- * whose it was. A script that ends in any other way has no proof and counts as broken.
+ * Loaded before the test: reads the nonce from stdin and replaces `process.exit`. A call by the script itself writes
+ * `<nonce> <status>` and exits at once; any other call exits with 70, without proof, and prints where it came from. A
+ * script that ends in any other way has no proof and counts as broken.
  *
- * Own is a call that the innermost frame makes: one of the script, by file and (Node 20 on) the hash of its source, where the
- * source reads `process.exit` or `exit`; and no frame of the repository stands below it. So exit handed to a timer, a promise
- * or an event, given out as the repository's function, or bound to a status is nobody's. What tells this was taken before
- * the repository was loaded, and is asked without the functions and prototypes that the repository can replace. The process
- * is shared with the code under test, as in Python: a patch written against this very preload could still forge the proof.
+ * A call is the script's own if the innermost frame is in the script (by file and, from Node 20 on, the hash of its
+ * source), at a position where the source reads `process.exit` or `exit`, and no frame on the stack belongs to the
+ * repository. So `exit` passed to a timer, a promise or an event, re-exported by the repository, or bound to a status
+ * gives no proof. The check uses only functions saved before the repository was loaded. As in Python, the process is
+ * shared with the code under test: a patch written against this very preload could still forge the proof.
  */
 export const JAVASCRIPT_PRELOAD = String.raw`
 'use strict';
-// Workers and forks of the test are started with this, too; they have no proof to write.
+// Workers and forks of the test also load this file; they have no proof to write.
 if (process.env.BESTK_TEST !== '1') return;
 delete process.env.BESTK_TEST;
 const fs = require('node:fs');
@@ -182,13 +182,13 @@ const insideUrl = pathToFileURL(inside).href;
 const calls = { __proto__: null };
 const hashes = { __proto__: null };
 const text = fs.readFileSync(own, 'utf8');
-// A byte-order mark is part of the source in one kind of module and not in the other.
+// A byte-order mark is part of the source in one module system and not in the other.
 for (const source of [text, text.replace(/^\uFEFF/, '')]) {
   hashes[createHash('sha256').update(source).digest('hex')] = true;
   noteCalls(source);
 }
 
-/** Where the script says exit: 'line:column', from 1. */
+/** Records where the script reads exit, as 'line:column', from 1. */
 function noteCalls(source) {
   for (const { index } of source.matchAll(/(?:(?<=\bprocess\s*\??\.\s*)|(?<!\.\s*))\bexit\b/g)) {
     const lines = source.slice(0, index).split(/\r\n|[\n\r\u2028\u2029]/);
@@ -196,7 +196,7 @@ function noteCalls(source) {
   }
 }
 
-/** The frames that called, innermost first. Nothing is put back: the process is about to leave. */
+/** The calling frames, innermost first. Overwritten globals are not restored, since the process is about to exit. */
 function frames() {
   let sites = null;
   const holder = {};
@@ -216,7 +216,7 @@ function frames() {
   return sites;
 }
 
-/** By its file and, since a file's name can be given to any code, by its source. */
+/** By file and, since any code can claim a file's name, by the source's hash. */
 function isOwn(site) {
   const name = site.getFileName();
   return (name === own || name === ownUrl) && (site.getScriptHash === undefined || hashes[site.getScriptHash()] === true);
@@ -232,7 +232,7 @@ function isOfRepository(site) {
   return apply(startsWith, name, [inside]) || apply(startsWith, name, [insideUrl]);
 }
 
-/** Whose call it was when it was not the script's own; null when it was. */
+/** Where the call came from; null if from the script itself. */
 function stranger() {
   const sites = frames();
   if (sites === null || sites.length === 0) return 'an unknown place';
@@ -240,7 +240,7 @@ function stranger() {
   return isOwnCall(sites[0]) ? null : sites[0].getFileName() || 'a function without a file';
 }
 
-/** Of what exit was called with; null for what is no status. Objects are not asked what they are worth. */
+/** The exit status for an argument of exit; null if invalid. Objects are not converted, since that would run their code. */
 function statusOf(code) {
   const given = code === undefined || code === null ? process.exitCode || 0 : code;
   if (typeof given !== 'number' && typeof given !== 'string' && typeof given !== 'boolean') return null;
@@ -279,7 +279,7 @@ for (const name of Object.getOwnPropertyNames(globalThis)) {
 }
 const nativeNames = new Set(natives.values());
 
-/** The name of its class; one that is called like one of the language's own and is another says so. */
+/** The name of the value's class, prefixed by 'not' if it only has the name of a built-in class. */
 function nameOf(value) {
   const own = natives.get(Object.getPrototypeOf(value));
   if (own !== undefined) return own;
@@ -287,7 +287,7 @@ function nameOf(value) {
   return nativeNames.has(name) ? 'not ' + name : name;
 }
 
-/** The value as JSON that is the same on every machine; what JSON lacks is an object with one key. */
+/** The value as JSON that is the same on every machine; types that JSON lacks become an object with one key. */
 function plain(value) {
   if (value === null || typeof value === 'string' || typeof value === 'boolean') return value;
   if (typeof value === 'number') return Number.isFinite(value) ? value : { float: String(value) };
@@ -308,7 +308,7 @@ function ordered(values) {
   return values.map((value) => [stringify(value), value]).sort(([a], [b]) => (a < b ? -1 : 1)).map(([, value]) => value);
 }
 
-/** Tells what the code does: a value, or what a function or a promise comes to. */
+/** Reports a value, or the result of a function or promise, including exceptions. */
 function observe(value) {
   const tell = (seen) => { say(stringify(plain(seen)) + '\n'); };
   const raised = (error) => { tell(error instanceof NativeError ? error : new NativeError(String(error))); };
@@ -326,7 +326,7 @@ const here = process;
 fixed(process, 'exit', { value: exit, writable: false });
 globalThis.observe = observe;
 here.on('uncaughtExceptionMonitor', (error) => { observe(error); });
-// Another process in its place, or another function below those of fs, would answer for this one.
+// Otherwise the repository could replace process, or the internal functions that fs calls.
 fixed(globalThis, 'process', { get: () => here, set: () => {}, enumerable: false });
 fixed(process, 'binding', { value: (name) => ({ ...apply(binding, here, [name]) }), writable: false });
 `.trimStart();

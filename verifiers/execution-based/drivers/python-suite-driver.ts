@@ -1,18 +1,18 @@
 /**
- * Runs generated tests inside the sandbox, one after another, and proves for each that the test itself reached its end.
+ * Runs generated tests in the sandbox, one after another, and proves for each that the test itself reached its end.
  *
- * `python3 DRIVER FOLDER ROOT SECONDS WALL COUNT USER`, nonces of 48 characters on stdin, one a line. Test i is FOLDER/i.py, which
- * root alone can read before and after its turn. Each runs in a process of its own, forked before anything of the
- * repository was loaded, as USER (`uid:gid`, or `-` for the driver's own), as `__main__` with ROOT first on `sys.path`,
- * and has SECONDS of the CPU to end, as many in which it does not want to compute, and WALL in all, whatever others do meanwhile;
- * then every process of USER is ended. For each the driver prints one JSON line: `{"i", "status", "said", "timed_out", "starved",
- * "out_of_memory", "ms", "log"}`; a negative status is the signal that ended it, and one that is starved computed and did not get its seconds.
+ * `python3 DRIVER FOLDER ROOT SECONDS WALL COUNT USER`, one nonce of 48 characters per line on stdin. Test i is
+ * FOLDER/i.py, readable only by root except during its run. Each runs in a process forked before any code of the
+ * repository was loaded, as USER (`uid:gid`, or `-` for the driver's own), as `__main__` with ROOT first on `sys.path`.
+ * Its limits are SECONDS of CPU time, SECONDS without need of a CPU, and WALL seconds in all; then all processes of
+ * USER are killed. Prints one JSON line per test: `{"i", "status", "said", "timed_out", "starved", "out_of_memory",
+ * "ms", "log"}`; a negative status is the signal that ended the test; a starved test reached WALL for lack of CPU.
  *
- * `said` is what came over a pipe that belongs to the test's process alone. A script that falls off its end, or ends by a
- * `SystemExit` that no code of the repository raised, says `<nonce> <status>` there and leaves with that status at once, so
- * that no exit handler can change it. One that observes says one line of JSON for each `observe(value)`, and the type of
- * the exception that ended it. The driver never has the repository on its path: `PYTHONPATH` comes as `BESTK_PYTHONPATH`
- * and is restored in the tests' processes. It stops after a test that exceeded its time, whose files may be half written.
+ * `said` is the output of a pipe that only the test's process has. A script that reaches its end, or a `SystemExit` not
+ * raised by the repository's code, writes `<nonce> <status>` there and exits before any exit handler can change the
+ * status. An observing test writes one JSON line per `observe(value)`, and the type of the exception that ended it. The
+ * repository is never on the driver's path: `PYTHONPATH` comes as `BESTK_PYTHONPATH` and is restored for the tests. The
+ * driver stops after a test that timed out, since its files may be incomplete.
  */
 export const PYTHON_SUITE_DRIVER = String.raw`
 import builtins, json, math, os, re, resource, select, signal, sys, time, traceback, types
@@ -49,7 +49,7 @@ def say(line, writing=os.write, channel=CHANNEL):
         rest = rest[writing(channel, rest):]
 
 def plain(value):
-    """The value as JSON that is the same on every machine; what JSON lacks is an object with one key."""
+    """The value as JSON that is the same on every machine; types that JSON lacks become an object with one key."""
     if value is None or isinstance(value, (bool, str)):
         return value
     if isinstance(value, int):
@@ -72,7 +72,7 @@ def plain(value):
 
 def name_of(kind, type_of=type, owned=type.__dict__['__name__'].__get__, known=frozenset(
         value for value in vars(builtins).values() if isinstance(value, type)), names=frozenset(dir(builtins))):
-    """A class's own name; one that is called like one of Python's own and is another says so."""
+    """The name of a class, prefixed by 'not' if it only has the name of a built-in class."""
     name = str(owned(kind))
     return name if kind in known or name not in names else 'not ' + name
 
@@ -80,7 +80,7 @@ def ordered(values):
     return sorted(values, key=lambda each: json.dumps(each, sort_keys=True))
 
 def observe(value):
-    """Tells what the code does: a value, or what a function returns or raises."""
+    """Reports a value, or what a function returns or raises."""
     try:
         value = value() if callable(value) else value
     except Exception as error:
@@ -132,7 +132,7 @@ def become(user):
         os.setresuid(uid, uid, uid)
 
 def limit_cpu(seconds):
-    """Of each process that the test is made of; the second limit is for one that does not heed the first."""
+    """Limits the CPU of each process of the test; the hard limit ends one that ignores the soft limit's signal."""
     most = math.ceil(seconds)
     try:
         resource.setrlimit(resource.RLIMIT_CPU, (most, most + 2))
@@ -173,7 +173,7 @@ def processes_of(uid):
                 yield int(pid)
 
 def end_all(user):
-    """Ends what a test left behind: stopped first, so that none has a child meanwhile. False where some remains."""
+    """Kills the processes that a test left; stops them first, so that none can fork meanwhile. False if some remain."""
     if user is None:
         return True
     for attempt in range(200):
@@ -190,7 +190,7 @@ def end_all(user):
     return False
 
 class Heard:
-    """The end of what comes out of a pipe, or its beginning; the rest is read and dropped."""
+    """Reads a pipe and keeps the end or the beginning of its output; the rest is dropped."""
     def __init__(self, handle, most, tail):
         self.handle, self.most, self.tail, self.bytes = handle, most, tail, b''
 
@@ -205,7 +205,7 @@ class Heard:
             self.bytes += chunk[:self.most - len(self.bytes)]
 
 def told(*places):
-    """A number that the container's cgroup tells, in the first of these places that is there; None where none is."""
+    """A number from the container's cgroup, from the first of these files that exists; None if none does."""
     for path, before, whole in places:
         try:
             with open('/sys/fs/cgroup/' + path) as file:
@@ -220,11 +220,11 @@ def cpu_used():
 def memory_kills():
     return told(('memory.events', 'oom_kill ', 1), ('memory/memory.oom_control', 'oom_kill ', 1)) or 0
 
-# With more, they wait for each other: that is the test's own doing.
+# With more running processes, they wait for each other, for which the test itself is responsible.
 CROWD = 8
 
 def computes(session):
-    """Whether processes of the session compute, or wait for a CPU that others have."""
+    """Whether processes of the session compute, or wait for a CPU that other processes use."""
     count = 0
     for pid in filter(str.isdigit, os.listdir('/proc')):
         try:
@@ -242,7 +242,7 @@ class Limit:
         self.idle, self.starved = 0, False
 
     def is_over(self, now, session):
-        """Whether a test had its seconds: computing, or without need of a CPU."""
+        """Whether the test used up its seconds, computing or idle."""
         if now - self.looked < 0.1:
             return False
         if not computes(session):
@@ -262,10 +262,10 @@ def watch(pid, heard, limit, user):
         if status is None:
             done, value, usage = os.wait4(pid, os.WNOHANG)
             if done:
-                # Where a process that it started was ended for its time, it may not say so.
+                # If a child process was killed for its CPU time, the test's status may not show it.
                 spent = usage.ru_utime + usage.ru_stime >= limit.seconds
                 timed_out = timed_out or spent or exit_code(value) == -signal.SIGXCPU
-                # What it started goes with it; a stray holder of a pipe is not waited for.
+                # Kills the test's children; does not wait for a stray process that holds a pipe.
                 status, quiet_until = value, now + 0.1
                 end_group(pid, signal.SIGKILL)
                 all_ended = end_all(user)
@@ -291,7 +291,7 @@ def watch(pid, heard, limit, user):
 def exit_code(status):
     return os.WEXITSTATUS(status) if os.WIFEXITED(status) else -os.WTERMSIG(status)
 
-# A test before this one left too many processes: the rest belongs into a fresh container.
+# An earlier test left too many processes: the remaining tests need a fresh container.
 NO_PROCESS_LEFT = 75
 
 def fork():
@@ -301,7 +301,7 @@ def fork():
         sys.exit(NO_PROCESS_LEFT)
 
 def pipe(user):
-    """Belongs to the test's user, who may open it once more as /dev/stdout."""
+    """A pipe owned by the test's user, who may open it again as /dev/stdout."""
     if user is None:
         return os.pipe()
     os.seteuid(user[0])
@@ -346,5 +346,5 @@ def main():
 main()
 `.trimStart();
 
-/** Exit status of a driver that could start no further process. */
+/** Exit status of a driver that could not start another process, or could not end a test's processes. */
 export const NO_PROCESS_LEFT = 75;

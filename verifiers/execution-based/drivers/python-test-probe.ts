@@ -1,14 +1,14 @@
 /**
- * Notes how every existing test of the repository ends, whatever runner the regression command starts and however it
- * prints: loaded by each Python process as `sitecustomize`, it listens to `unittest` (Django's runner included) and, as
- * a plug-in, to pytest. Nothing is read from the output, where a patch can print what it likes; a test that is not
- * noted has not passed.
+ * Records how every existing test of the repository ends, whichever runner the regression command starts and whatever
+ * it prints. Each Python process loads it as `sitecustomize`; it hooks into `unittest` (including Django's runner) and,
+ * as a plug-in, into pytest. It does not read the output, which a patch can write to; a test without a note has not
+ * passed.
  *
- * One JSON line a test is appended to the file that BESTK_PROBE names: `{"t": id, "s": "passed|failed|skipped", "k": key}`.
- * When a function of the runner itself is another one than at the start, one line more says which: `{"t", "s", "k", "c": [name]}`.
- * File and key leave the environment when a process starts, before any code of the repository runs in it; a note without
- * the key is nobody's. What a test runs in turn (pytest's own suite and Django's do) is no test of the suite: processes that
- * it starts have no probe, and a test that begins inside another is not noted.
+ * Appends one JSON line per test to the file that BESTK_PROBE names: `{"t": id, "s": "passed|failed|skipped", "k":
+ * key}`. If a function of the runner was replaced since the start, a further line names it: `{"t", "s", "k", "c":
+ * [name]}`. File and key are removed from the environment when a process starts, before the repository's code runs in
+ * it; notes without the key are ignored. Tests that a test runs (as pytest's own suite and Django's do) are not part of
+ * the suite: processes that it starts have no probe, and a test that begins inside another is not recorded.
  */
 export const PYTHON_TEST_PROBE = String.raw`
 """PYTEST_DONT_REWRITE"""
@@ -67,7 +67,7 @@ def ended(test):
         current[0] = None
 
 def pytest_load_initial_conftests():
-    # Read by now; a pytest inside a test would load the plug-in again.
+    # Already read; without this, a pytest inside a test would load the plug-in again.
     os.environ.pop('PYTEST_PLUGINS', None)
     remember()
 
@@ -124,7 +124,7 @@ def listen_to_unittest():
     remember()
 `.trimStart();
 
-/** Hides itself again and lets the image's own `sitecustomize`, if there is one, run as it would have. */
+/** Removes itself from the path, then runs the image's own `sitecustomize`, if any. */
 export const PYTHON_SITE_CUSTOMIZE = String.raw`
 import os, sys
 import bestk_probe
@@ -145,14 +145,15 @@ except ImportError:
 `.trimStart();
 
 /**
- * Beside the probe on base alone, where nobody forges: notes for each test how long it took and which functions of some source
- * files it reached, `{"t", "s", "k", "d": seconds, "r": [mark]}`, and for each such file that is loaded its functions,
- * `{"f": path, "k", "n": [[name, first line, last line]]}`; a mark is 100,000 × the file's place in the plan + the function's.
- * The functions of these files alone begin with a call that marks them, so that nothing else is slower. `BESTK_REACH` names
- * the plan, `{"root", "files", "changed", "seconds", "most", "patience", "lost", "hurry", "slow", "each"}`: after `seconds` of the CPU, or `most` of one file of tests,
- * further tests are left out; after `patience` of one file, or `lost` of all such together, those of a file of which none has reached a
- * function with a line of `changed`; of both `hurry`, a part, once one of another file has.
- * Of a file that took `slow` and has not, each class has `each`. Of a file of which some are left out, `{"o", "k"}` names the first.
+ * Used with the probe only on base, without any patch that could forge. Per test it records the duration and which
+ * functions of some source files it reached, `{"t", "s", "k", "d": seconds, "r": [mark]}`, and per loaded file its
+ * functions, `{"f": path, "k", "n": [[name, first line, last line]]}`; a mark is 100,000 × the file's index in the plan
+ * + the function's index. Only functions of these files start with a marking call, so no other code is slowed.
+ * `BESTK_REACH` names the plan, `{"root", "files", "changed", "seconds", "most", "patience", "lost", "hurry", "slow",
+ * "each"}`. Limits are in CPU seconds. All tests stop after `seconds`; a test file stops after `most`. A file without a
+ * test that reached a function with a `changed` line stops after `patience`, and all such files after `lost` in total;
+ * once another file has reached one, both limits are multiplied by `hurry`. After `slow` in such a file, each test
+ * class gets `each`. `{"o", "k"}` names the first test left out of a file.
  */
 export const PYTHON_REACH = String.raw`
 """PYTEST_DONT_REWRITE"""
@@ -165,7 +166,7 @@ with open(os.environ.pop('BESTK_REACH')) as plan:
 PLACES = {os.path.realpath(os.path.join(PLAN['root'], path)): place for place, path in enumerate(PLAN['files'])}
 
 def now():
-    """Seconds of the CPU, with those of ended children: the wall's clock is the machine's."""
+    """CPU seconds, including ended children; wall-clock time would depend on the machine's load."""
     times = os.times()
     return time.process_time() + times[2] + times[3]
 
@@ -193,7 +194,7 @@ def class_of(test):
     return test.rsplit('::' if '::' in test else '.', 1)[0]
 
 def is_tried(test, place):
-    """Of a slow file each class is tried, so that a later one has its turn."""
+    """Whether the test's class has used up its share of a slow file, so that later classes get a turn."""
     own = class_of(test)
     is_slow = place not in reaching and spent.get(place, 0) > PLAN['slow']
     return is_slow and own != place and spent_in_class.get(own, 0) > PLAN['each']

@@ -6,37 +6,37 @@ import { JAVASCRIPT_PRELOAD, JAVASCRIPT_SUITE_DRIVER } from './javascript.js';
 import { PYTHON_SUITE_DRIVER } from './python-suite-driver.js';
 import { BYTECODE_FOLDER } from '../execution-context.js';
 
-/** Limits are seconds of the CPU, whatever else the machine does; by the wall's clock they are this much longer. */
+/** Ratio of a test's wall-clock limit to its CPU limit; CPU time makes outcomes independent of the machine's load. */
 export const WALL = 4;
 
 export type TestLanguage = 'python' | 'javascript';
 
-/** How generated tests of one language are written, run and read by the protocol of exit codes and nonces. */
+/** How generated tests of one language are run under the protocol of exit codes and nonces. */
 export interface DrivenDialect {
   readonly name: TestLanguage;
-  /** Of scripts, with the dot. */
+  /** Of test scripts, with the dot. */
   readonly extensions: readonly string[];
-  /** Files beside the scripts, by name. */
+  /** Files placed next to the scripts, by name. */
   readonly files: Readonly<Record<string, string>>;
   /** Part of each result's key. */
   readonly hash: string;
-  /** Shell that runs the driver, its arguments, in an environment that the repository has no say in. */
+  /** Shell code that runs the driver given as its arguments, in an environment that the repository cannot influence. */
   readonly shell: string;
-  /** The driver's command for these tests. */
+  /** The driver's command line for these tests. */
   readonly driver: (call: DriverCall) => readonly string[];
 }
 
 export interface DriverCall {
   readonly folder: string;
   readonly workdir: string;
-  /** Of each test, of the CPU. */
+  /** CPU seconds per test. */
   readonly seconds: number;
   readonly tests: readonly GeneratedTest[];
-  /** Whose processes they are; null = the driver's own user's. */
+  /** The user that runs the tests; null = the driver's own. */
   readonly user: Ids | null;
 }
 
-/** How all other tests are run: see command.ts. */
+/** For all other tests: see command.ts. */
 interface CommandDialect {
   readonly name: 'command';
   /** Part of each result's key. */
@@ -50,7 +50,7 @@ const PYTHON: DrivenDialect = {
   extensions: ['.py'],
   files: { 'driver.py': PYTHON_SUITE_DRIVER },
   hash: sha256(PYTHON_SUITE_DRIVER),
-  // Not -I, which would not heed PYTHONHASHSEED either. Modules that root compiled would lie in the tests' way.
+  // Not -I, which also ignores PYTHONHASHSEED. Root must not write bytecode: the tests' user could not replace it.
   shell: 'export BESTK_PYTHONPATH="$PYTHONPATH" PYTHONDONTWRITEBYTECODE=1; unset PYTHONPATH PYTHONSTARTUP; exec "$@"',
   driver: ({ folder, workdir, seconds, tests, user }) => [
     ...['python3', '-W', 'ignore', `${folder}/driver.py`],
@@ -82,14 +82,14 @@ const COMMAND: CommandDialect = {
 
 const DRIVEN: readonly DrivenDialect[] = [PYTHON, JAVASCRIPT];
 
-/** The dialect of a test, by its path or its own command; null when there is none for its language. */
+/** The dialect of a test, by its path or its command; null if its language has none. */
 export function dialectOf(test: RunnableTest): TestDialect | null {
   const driven = DRIVEN.find(({ extensions }) => extensions.includes(extensionOf(test.path)));
   if (driven !== undefined && test.command === undefined) return driven;
   return commandOf(test) === null ? null : COMMAND;
 }
 
-/** What its outcomes are worth. */
+/** How far its outcomes can be trusted. */
 export function trustOf(test: RunnableTest): Trust {
   return dialectOf(test)?.name === 'command' ? 'command' : 'proof';
 }
@@ -99,8 +99,8 @@ export function extensionOf(path: string): string {
 }
 
 /**
- * Same for base and every candidate, so that a difference in outcome is the patch's: fixed hash seed, zone, locale. Git is told
- * that a repository of another user's is fine.
+ * The same for base and every candidate, so that only the patch can change an outcome: fixed hash seed, time zone and
+ * locale. Git accepts repositories owned by another user.
  */
 export const SUITE_ENV: Readonly<Record<string, string>> = {
   PYTHONHASHSEED: '0',
@@ -115,7 +115,7 @@ export const SUITE_ENV: Readonly<Record<string, string>> = {
 
 /**
  * Published SWE images keep the instance's interpreter in an environment that only an interactive shell activates;
- * these are the places R2E-Gym and SWE-bench use. A directory that is not there changes nothing.
+ * R2E-Gym and SWE-bench use these directories. A missing directory changes nothing.
  */
 const WITH_INSTANCE_PATH = [
   'for d in /opt/miniconda3/envs/testbed/bin /root/.venv/bin; do [ -d "$d" ] && PATH="$d:$PATH"; done',
@@ -134,7 +134,7 @@ export function inInstanceEnvironment(request: ExecRequest): ExecRequest {
 
 const TAIL_CHARACTERS = 4_000;
 
-/** End of what a command printed, both streams, at most 4,000 characters: evidence for people, never for a score. */
+/** End of a command's output, both streams, at most 4,000 characters: evidence for people, never for a score. */
 export function logTail(output: { readonly stdout: string; readonly stderr: string }): string {
   const half = TAIL_CHARACTERS / 2;
   const stderr = output.stderr.slice(-Math.max(half, TAIL_CHARACTERS - output.stdout.length));

@@ -11,26 +11,26 @@ import { testsNear } from './related-tests.js';
 import { takesFiles } from './suite.js';
 import { languageOfPaths, runnerFor, type TestRunner } from './test-runner.js';
 
-/** Raise this when something else is looked for: what is stored is then looked for anew. */
+/** Increment when the look changes: stored results are then recomputed. */
 const PROTOCOL = 1;
-/** What the tests may take by the wall's clock; nothing is told of those that take longer. */
+/** Wall-clock limit for the tests, in seconds; a longer run is not reported. */
 const BOUND_S = 60;
-/** Files that are run where the issue names none. */
+/** Files that are run if the issue names none. */
 const MOST_FILES = 5;
 const MOST_NAMES = 16;
 
-/** As an agent's commands see it. */
+/** Looks them up in the same shell as an agent's commands. */
 const INTERPRETERS = `b=$(command -v bash) || b=/bin/sh; exec "$b" -c 'for p in python python3; do command -v $p >/dev/null && echo $p; done'`;
 const DEADLINE_S = 30;
 
-/** Words of an issue that look like names of code: in backquotes, called, with an underscore or a capital inside, dotted. */
+/** Words of an issue that look like code names: in backquotes, called, dotted, with an underscore or inner capital. */
 const NAME =
   /`([A-Za-z_][\w.]*)[^`\n]{0,80}`|\b([A-Za-z_][\w.]{3,})(?=\()|\b(\w*[a-z]_\w+|[A-Z]\w*[a-z][A-Z]\w*|\w+\.\w[\w.]+)\b/g;
 
 /**
- * Looks at the unchanged repository once for each image and issue: which interpreters its commands find, and which of the
- * existing tests nearest to the issue fail before any change, where it is known how these are run. What was looked at is
- * stored; the run of the tests is the verifier's own where the issue names command and files.
+ * Examines the unchanged repository once per image and issue: which interpreters its commands find, and which existing
+ * tests near the issue fail before any change, if it is known how to run them. The result is stored. If the issue names
+ * command and files, the verifier reuses the run of the tests.
  */
 export function createBaseLook(options: Omit<ExecutionBasedOptions, 'observe'>): LookAtBase {
   const flights = new SingleFlight<BaseFacts>();
@@ -76,7 +76,7 @@ interface Plan extends Pick<TestRunner, 'command' | 'report'> {
   readonly files: readonly string[];
 }
 
-/** How the nearest tests are run; null where nobody knows. */
+/** How to run the nearest tests; null if unknown. */
 async function planOf(
   { environment }: Pick<Issue, 'environment'>,
   base: BaseRepository,
@@ -96,11 +96,11 @@ async function planOf(
   return files.length === 0 ? null : { ...runner, files: files.slice(0, MOST_FILES) };
 }
 
-/** Files that the issue names or imports, and names of code. */
+/** The files that the issue names or imports, and the code names in it. */
 function soughtIn(paths: readonly string[], names: readonly string[]) {
   const own = new Set(paths);
   const files = names.flatMap((name) => {
-    // What is behind the last dot may be of the module.
+    // The part after the last dot may be a member of the module.
     const modules = [name, name.replace(/\.\w*$/, '')].map((dotted) => dotted.replaceAll('.', '/'));
     const places = modules.flatMap((module) => [`${module}.py`, `src/${module}.py`, `${module}/__init__.py`]);
     return [name, ...places].filter((path) => own.has(path));
@@ -117,7 +117,7 @@ function namesIn(statement: string): readonly string[] {
   return [...new Set(found.map((name) => name.replace(/\.$/, '')))].slice(0, 2 * MOST_NAMES);
 }
 
-/** Null for what takes too long, ends otherwise than by itself, or lets no test pass: then it is not known how they are run. */
+/** Null if the run takes too long, does not exit normally, or no test passes: then it is unknown how to run them. */
 async function testsOnBase(
   context: ExecutionContext,
   { command, report, files }: Plan,

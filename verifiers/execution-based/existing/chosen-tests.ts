@@ -3,32 +3,32 @@ import type { TreeSessions } from '../tree/tree-sessions.js';
 import { changedLines, type Mapped } from './reach-notes.js';
 import { type CommandedContext, reachingTests, reachOf } from './reach-map.js';
 
-/** Files that are taken by their names alone, where nothing tells what they execute. */
+/** Maximum of files chosen by name only, when it is unknown what they execute. */
 const MOST_BY_NAME = 10;
-/** Of Python, where what they take is not known either: a few, lest one of them takes all the time there is. */
+/** For Python files whose durations are unknown as well: few, since a single one could use up the budget. */
 const MOST_UNSEEN = 4;
-/** Part of the budget for tests that reach nothing of what changes. */
+/** Share of the budget for tests that reach no changed function. */
 const REST_SHARE = 0.1;
 const MOST_REST = 3;
 const MOST_SINGLE_TESTS = 400;
-/** Of the nearest that reach all tests are kept that fit; of each of the others as many as take this part of the budget. */
+/** The nearest files that reach a change keep all tests that fit; each farther one gets this share of the budget. */
 const NEAREST = 5;
 const FAR_SHARE = 1 / 20;
 
 export interface ChosenTests {
-  /** Files, or single tests of a file that is too large, nearest first. */
+  /** Test files, or single tests of a file that is too large, nearest first. */
   readonly files: readonly string[];
-  /** How many of these reach a function that a patch changes; null when nothing tells. */
+  /** How many tests in them reach a function that a patch changes; null if unknown. */
   readonly reaching: number | null;
-  /** Of one run of them on base; null when nothing tells. */
+  /** Duration of one run of them on base; null if unknown. */
   readonly seconds: number | null;
 }
 
 /**
- * The files of tests to hold patches to, or single tests of them: those that reach a function that a patch changes, nearest
- * first, then a few of the others, as many as fit the budget by their time on base. Where nothing tells what tests reach
- * (other languages than Python, a runner of its own), the nearest by name.
- * @param nearest files of tests, nearest first
+ * The test files, or single tests, to verify patches with: those that reach a function that a patch changes, nearest
+ * first, then a few others, as many as fit the budget by their duration on base. If it is unknown what tests reach
+ * (other languages than Python, an unsupported runner), the nearest by name.
+ * @param nearest test files, nearest first
  * @param sessions on base
  * @throws UnavailableError when the infrastructure kept failing
  */
@@ -58,7 +58,7 @@ interface LookedAt {
   readonly path: string;
   readonly whole: boolean;
   readonly seconds: number;
-  /** Those that pass, and reach a changed function. */
+  /** Tests that pass and reach a changed function. */
   readonly reaching: readonly { readonly id: string; readonly seconds: number }[];
   readonly passing: number;
 }
@@ -82,7 +82,7 @@ function withinBudget(looked: readonly LookedAt[], budgetS: number): ChosenTests
   for (const [index, file] of reaching.entries()) {
     chosen.addReaching(file, index < NEAREST ? budgetS : budgetS * FAR_SHARE);
   }
-  // Where nothing reaches, the nearest stand for it.
+  // If no test reaches a change, the nearest files get the whole budget.
   const [seconds, places] = chosen.files.length === 0 ? [budgetS, MOST_BY_NAME] : [budgetS * REST_SHARE, MOST_REST];
   chosen.addRest(
     looked.filter((file) => !reaching.includes(file)),
@@ -99,7 +99,7 @@ class Chosen {
 
   constructor(public left: number) {}
 
-  /** The whole file; of one that takes more than so many seconds the tests that matter. */
+  /** Adds the whole file; if it takes more than `most` seconds, only its tests that reach a change. */
   addReaching({ path, whole, seconds, reaching }: LookedAt, most: number): void {
     if (whole && seconds <= Math.min(this.left, most)) {
       this.add(path, seconds);
@@ -115,7 +115,7 @@ class Chosen {
     }
   }
 
-  /** As many whole files as there are places, in so many seconds. */
+  /** Adds whole files, at most `places` of them, within `seconds`. */
   addRest(files: readonly LookedAt[], seconds: number, places: number): void {
     const most = this.files.length + places;
     const least = this.left - seconds;

@@ -2,17 +2,18 @@ import { type Environment, moduleLabel } from '../../../src/core/run/issue.js';
 import type { SandboxSession } from '../../../src/ports/sandbox.js';
 
 /*
- * A test that fails whatever the code does, among the existing ones of each run: named out of their names and with other
- * values every time. On base it is seen to fail; where it passes, somebody has tests pass whatever they say.
+ * The control: a test that fails whatever the code does, added to the existing ones in each run, with a new name made
+ * from theirs and new values. It must fail on base; if it passes, the patch makes tests pass regardless of their
+ * content.
  */
 
 const DEADLINE_S = 60;
 
 /**
- * Finds a file of tests by the path, folder or dotted name that the command is given, the last one that there is, adds
- * the test to its end, as a function, as a method of Python's own class of tests and of the one that most tests there have,
- * and with an assertion that they are made with, and prints its names and the file; prints nothing where there is no such
- * file. A single test (`path::Class::test`, `module.Class.test`) stands for its file.
+ * Finds the last test file among the paths, folders or dotted names given to the command, and appends the control: as a
+ * function, as a method of unittest's `TestCase` and of the base class that most test classes there have, and with an
+ * assertion that the tests there use. Prints the control's names and the file; prints nothing if there is no such file.
+ * A single test (`path::Class::test`, `module.Class.test`) stands for its file.
  */
 const PLANT = String.raw`
 one=$1 other=$2 a=$3 b=$4
@@ -61,7 +62,7 @@ grep -qE '^ +raises\(' "$found" && said="raises(ZeroDivisionError, lambda: $a)"
 
 const MOST_PLACES = 50;
 
-/** Where tests of these names may stand: a path before `::`, or what comes before class and method. */
+/** Locations of these tests: the path before `::`, or the module before class and method. */
 export function placesOf(tests: readonly string[]): readonly string[] {
   const places = tests.map((test) => {
     const end = test.indexOf('::');
@@ -70,13 +71,13 @@ export function placesOf(tests: readonly string[]): readonly string[] {
   return [...new Set(places)].filter((place) => place !== '').slice(-MOST_PLACES);
 }
 
-/** The failing test, by the names that it goes by, and the file at whose end it stands. */
+/** The control's names, and the file that it is appended to. */
 export interface FailingTest {
   readonly names: readonly [string, string];
   readonly path: string;
 }
 
-/** How a command whose files are single tests is given the failing test, too; nothing where whole files are run. */
+/** Arguments that add the control to a command that selects single tests; none if whole files are run. */
 export function selectorOf(
   { names, path }: FailingTest,
   { regression_command, regression_files }: Environment,
@@ -91,9 +92,9 @@ export function selectorOf(
 }
 
 /**
- * Adds the test to what the regression command runs.
- * @param places where the command names no files: those of tests that it ran on base
- * @returns null where there is no place for it
+ * Adds the control to a file that the regression command runs.
+ * @param places if the command names no files: the locations of tests that it ran on base
+ * @returns null if there is no suitable file
  */
 export async function plantFailingTest(
   session: SandboxSession,
@@ -112,10 +113,10 @@ export async function plantFailingTest(
   return { names: [plain, other], path };
 }
 
-/** How the added test ended: `absent` where it was not added, or not noted. */
+/** Result of the control: `absent` if it was not added or not recorded. */
 export type ControlEnd = 'failed' | 'passed' | 'absent';
 
-/** Takes the added test, by its names, out of the others. */
+/** The control's result and ids; the ids are excluded from the other results. */
 export function withoutFailingTest(
   tests: ReadonlyMap<string, string>,
   names: readonly string[],

@@ -8,45 +8,45 @@ import { changedFunctions, Mapped, mapped, type Noted } from './reach-notes.js';
 import { type CommandedEnvironment, probedRequest, probeFiles, recordOf } from './run-regression.js';
 
 /*
- * Which functions of some source files each existing test reaches: files of tests are run once on base, with a tracer in the
- * changed files alone. What is found of a file of tests is stored by the image, so that the next issue on it starts with that.
+ * Which functions of the changed source files each existing test reaches: test files run once on base, with a tracer
+ * only in the changed files. Results are stored per image and test file, so that later issues can reuse them.
  */
 
-/** Parts of the budget: what one file of tests may take while it is looked at, and with how much it is worth to begin. */
+/** Shares of the budget: the limit per traced test file, and the least that is worth another run. */
 const FILE_SHARE = 0.5;
 const LEAST_SHARE = 0.2;
 const NEAREST = 10;
-/** Parts of the budget that may be spent on files of tests without one that reaches: on each, and on all together. */
+/** Shares of the budget for test files without a test that reaches a change: per file, and in total. */
 const NEAR = { each: 1 / 8, all: 1 / 4 };
-/** How much of these is left once some test reached: the farther ones are then worth less. */
+/** Factor for these once some test has reached a change, since farther files are then worth less. */
 const HURRY = 1 / 5;
-/** Of the patience with one file: when it is slow, and what each of its classes may then take. */
+/** Shares of a file's `patience`: after which it counts as slow, and what each of its classes then gets. */
 const SLOW = { after: 1 / 5, each: 1 / 60 };
-/** The others may take as long as the nearest that reach did; this where they were faster. */
+/** As NEAR, for farther files; in total they may take as long as the reaching files did, up to `NEAR.all`. */
 const FAR = { each: 1 / 40, all: 1 / 24 };
-/** Commands that are started: where one notes nothing, each half of its files has one of its own. */
+/** Limit of commands started; if one records nothing, each half of its files is run separately. */
 const MOST_RUNS = 12;
-/** Wall time for each second of the CPU: others compute, too, and some tests wait. */
+/** Wall-clock seconds per CPU second: other processes compute too, and some tests wait. */
 const WALL = 4;
 const STARTING_S = 120;
 const LARGEST_RECORD = 32 * 1024 * 1024;
 
-/** An issue whose command is known. */
+/** The context of an issue with a known command. */
 export type CommandedContext = ExecutionContext & { readonly issue: { readonly environment: CommandedEnvironment } };
 
-/** Which files of tests are looked at, for what, and where. */
+/** The test files to trace, the changes to look for, and the sessions. */
 export interface Look {
-  /** The nearest first. */
+  /** Nearest first. */
   readonly tests: readonly string[];
-  /** Lines by source file. */
+  /** Changed lines by source file. */
   readonly changed: ReadonlyMap<string, readonly number[]>;
   /** On base. */
   readonly sessions: TreeSessions;
 }
 
 /**
- * What the files of tests reach of each source, in the order of the sources' names; nothing of a file whose tests were not
- * noted in time.
+ * What the test files reach in each source, in order of the sources' names; files whose tests were not recorded in time
+ * are omitted.
  * @throws UnavailableError when the infrastructure kept failing
  */
 export async function reachOf(
@@ -58,7 +58,7 @@ export async function reachOf(
   const map = new ReachMap(context, sources);
   const missing = await map.missingOf(tests);
   const search = new Search(context, tests, changed);
-  // A runner may begin with the farthest: the nearest have a run of their own.
+  // The nearest files get a separate run, since a runner may start with the farthest.
   const waiting = [missing.filter(search.isNear), missing.filter((test) => !search.isNear(test))];
   for (let files = waiting.shift(); files !== undefined; files = waiting.shift()) {
     if (files.length === 0 || search.isOver) continue;
@@ -66,7 +66,7 @@ export async function reachOf(
     const noted = await sessions.use((session) => recorded(session, context, run, signal));
     if (noted === null) break;
     const maps = mapped(noted, run.tests, sources);
-    // One file may keep the runner from all: without a database that it wants, or by an error in its conftest.py.
+    // One file can stop the runner for all, e.g. if it needs a missing database, or by an error in its conftest.py.
     if (maps.size === 0 && files.length > 1) waiting.unshift(...halves(files));
     await map.take(maps);
     search.take(maps);
@@ -75,10 +75,10 @@ export async function reachOf(
   return map.known;
 }
 
-/** What time there is, in seconds of the CPU. */
+/** Tracks the remaining budget, in CPU seconds. */
 class Search {
   runs = 0;
-  /** What files took of which a test reaches. */
+  /** Seconds taken by files with a test that reaches a change. */
   private found = 0;
   private left: number;
   private readonly nearest: ReadonlySet<string>;
@@ -140,7 +140,7 @@ function secondsOf([first]: readonly Mapped[]): number {
   return (first?.tests ?? []).reduce((sum, { seconds }) => sum + seconds, 0);
 }
 
-/** The tests of a file that reach a function that changes. @param maps in the order of the sources' names */
+/** The tests of a file that reach a changed function. @param maps in order of the sources' names */
 export function reachingTests(maps: readonly Mapped[], changed: Look['changed']): ReadonlySet<string> {
   const sources = sourcesOf(changed);
   const ids = maps.flatMap(({ tests, functions }, index) => {
@@ -151,7 +151,7 @@ export function reachingTests(maps: readonly Mapped[], changed: Look['changed'])
 }
 
 class ReachMap {
-  /** By file of tests, and by source in their order. */
+  /** By test file, then by source in their order. */
   readonly known = new Map<string, readonly Mapped[]>();
   private readonly keyOf: (test: string, source: string) => string;
 
@@ -164,7 +164,7 @@ class ReachMap {
     this.keyOf = (test, source) => contentKey({ ...shared, test, source });
   }
 
-  /** Takes what is stored. @returns the files of which nothing is */
+  /** Loads stored results. @returns the test files without any */
   async missingOf(tests: readonly string[]): Promise<readonly string[]> {
     const keys = tests.flatMap((test) => this.sources.map((source) => this.keyOf(test, source)));
     const stored = await this.context.results.getAll(keys);
@@ -179,33 +179,33 @@ class ReachMap {
     for (const [test, maps] of found) {
       this.known.set(test, maps);
       for (const [index, map] of maps.entries()) {
-        // With more time the rest of a file may be looked at.
+        // A file cut short is not stored, since a larger budget may complete it.
         if (map.whole) await this.context.results.put(this.keyOf(test, this.sources[index] ?? ''), 'reach', map);
       }
     }
   }
 }
 
-/** As the tracer is told; in seconds of the CPU. */
+/** The tracer's plan; times are in CPU seconds. */
 interface ReachPlan {
   readonly root: string;
   readonly files: readonly string[];
-  /** Lines of each of the files. */
+  /** Changed lines of each file. */
   readonly changed: readonly (readonly number[])[];
-  /** Of all tests, and of one file of tests. */
+  /** Limit for all tests; `most`: per test file. */
   readonly seconds: number;
   readonly most: number;
-  /** Of one file of tests while none of its tests has reached a function of a changed line; of all such files together. */
+  /** Limit per test file while none of its tests has reached a changed function; `lost`: for all such files. */
   readonly patience: number;
   readonly lost: number;
-  /** Part of both once a test of any file has. */
+  /** Factor for both once a test of any file has reached one. */
   readonly hurry: number;
-  /** What a file without one may take before its classes are tried one after the other, and each of these. */
+  /** After this time in such a file its test classes are tried in turn; `each`: limit per class. */
   readonly slow: number;
   readonly each: number;
 }
 
-/** Runs files of tests on base with the tracer; null when nothing was noted in time. */
+/** Runs test files on base with the tracer; null if nothing was recorded in time. */
 async function recorded(
   session: SandboxSession,
   context: CommandedContext,
@@ -226,7 +226,7 @@ async function recorded(
   const { env, ...request } = probedRequest({ ...environment, regression_files: [...tests] }, { directory, key });
   const traced = { ...env, PYTEST_PLUGINS: 'bestk_probe,bestk_reach', BESTK_REACH: `${directory}/plan.json` };
   const deadlineS = WALL * regressionS + STARTING_S;
-  // What was noted by then counts: nothing here speaks of a patch.
+  // What was recorded in time counts, since nothing here judges a patch.
   const limits = { deadlineS, survivesTimeout: true };
   const ended = await session.exec(inInstanceEnvironment({ ...request, env: traced, ...limits }), signal);
   const isThere = ended.kind === 'exited' || (ended.kind === 'timed-out' && ended.survived);

@@ -4,7 +4,7 @@ import { moduleLabel } from '../../../src/core/run/issue.js';
 import { readPatch } from '../../../src/core/patch/patch.js';
 import type { DistinctPatch } from '../execution-context.js';
 
-/* What the tracer noted while files of tests ran on base. */
+/* The tracer's notes on test files that ran on base. */
 
 const MARKS_A_FILE = 100_000;
 
@@ -19,35 +19,35 @@ const Functions = z.object({ f: z.string(), k: z.string(), n: z.array(z.tuple([z
 const LeftOut = z.object({ o: z.string(), k: z.string() });
 const Note = z.union([Reached, Functions, LeftOut]);
 
-/** One file of tests on base, and what of one source file it executes. */
+/** One test file on base, and what it executes of one source file. */
 export const Mapped = z.object({
   tests: z.array(
     z.object({
       id: z.string(),
       passed: z.boolean(),
       seconds: z.number(),
-      /** Places in `functions`. */
+      /** Indices into `functions`. */
       reached: z.array(z.int()),
     }),
   ),
   /** Name, first and last line at base; empty when the file was not loaded. */
   functions: z.array(z.tuple([z.string(), z.int(), z.int()])),
-  /** Whether every test of the file was run. */
+  /** Whether all tests of the file ran. */
   whole: z.boolean(),
 });
 export type Mapped = z.infer<typeof Mapped>;
 
-/** What one command left. */
+/** The notes of one command. */
 export interface Noted {
   readonly key: string;
-  /** False where the time was over before the last test. */
+  /** False if time ran out before the last test. */
   readonly isWhole: boolean;
   readonly lines: readonly string[];
 }
 
 type Test = Omit<Mapped['tests'][number], 'reached'> & { readonly marks: number[] };
 
-/** By file of tests, and by source in their order. */
+/** By test file, then by source in their order. */
 export function mapped(
   { key, isWhole, lines }: Noted,
   files: readonly string[],
@@ -83,14 +83,14 @@ export function mapped(
   return new Map([...byFile].map(([file, own]) => [file, sources.map((_, place) => mapOf(file, own, place))]));
 }
 
-/** A test that is noted twice took both times, and passed when it did both times. */
+/** The durations of a test recorded twice are added; it passed if it passed both times. */
 function together({ t: id, s, d, r }: z.infer<typeof Reached>, earlier: Test | undefined): Test {
   const { passed = true, seconds = 0, marks = [] } = earlier ?? {};
   for (const mark of r) marks.push(mark);
   return { id, passed: passed && s === 'passed', seconds: seconds + d, marks };
 }
 
-/** Which of the files a test is of, by its id: `path::test`, or `module.Class.test`. */
+/** The file that a test belongs to, by its id: `path::test`, or `module.Class.test`. */
 function owners(files: readonly string[]): (test: string) => string | null {
   const byName = new Map<string, string>();
   for (const file of files) {
@@ -107,7 +107,7 @@ function owners(files: readonly string[]): (test: string) => string | null {
 /** Name, first and last line at base. */
 export type Span = readonly [name: string, first: number, last: number];
 
-/** Lines of Python files at base that patches change, by file, in order; of what they add, those around it. */
+/** Lines of Python files at base that patches change, by file, ascending; for added lines, the lines around them. */
 export function changedLines(
   patches: readonly Pick<DistinctPatch, 'source'>[],
 ): ReadonlyMap<string, readonly number[]> {
@@ -115,7 +115,7 @@ export function changedLines(
   for (const { source } of patches) {
     const patch = readPatch(source);
     for (const { path, parsed } of patch.kind === 'ok' ? patch.files : []) {
-      // What a patch brings is in no file that a test could reach on base.
+      // No test on base can reach a file that a patch creates.
       if (!path.endsWith('.py') || parsed.isCreate === true) continue;
       const lines = changed.get(path) ?? new Set<number>();
       changed.set(path, lines);
@@ -136,11 +136,11 @@ function linesOf({ oldStart, lines }: { readonly oldStart: number; readonly line
   return found;
 }
 
-/** The innermost functions of the lines; every function where none has any (they are the module's, or a class's). */
+/** The innermost functions around the lines; all functions if no line is inside one (module or class level). */
 export function changedFunctions(functions: readonly Span[], lines: readonly number[]): ReadonlySet<number> {
   const begin = (index: number): number => functions[index]?.[1] ?? 0;
   const hasEnded = (index: number, line: number): boolean => (functions[index]?.[2] ?? 0) < line;
-  // Of functions inside each other, the inner one begins later, and ends first.
+  // Of nested functions, the inner one begins later and ends first.
   const waiting = [...functions.keys()].sort((a, b) => begin(a) - begin(b)).values();
   const around: number[] = [];
   const found = new Set<number>();

@@ -9,22 +9,22 @@ import { asTests, type RunsAs, runsAs, WritesOnBase, Written, TreeSessions } fro
 import { placesOf } from './failing-test.js';
 import { type RegressionRun, runRegression } from './run-regression.js';
 
-/** The existing tests that passed on base both times; the only ones a candidate is held to. */
+/** The existing tests that passed on base both times; candidates must pass only these. */
 export interface RegressionSet {
   readonly tests: readonly string[];
-  /** Stable passes that nobody is held to, since a right solution has to break them. */
+  /** Stable passes that candidates need not keep, since a right solution has to break them. */
   readonly excluded: readonly string[];
-  /** Whether base needed the runner's report: where it did not, nobody's report counts. */
+  /** Whether base needed the runner's report; if not, reports of candidates do not count. */
   readonly reported: boolean;
   /** Functions of the runner that the repository itself replaces. */
   readonly changed: readonly string[];
-  /** Why there is nothing to hold anybody to; null when there is. */
+  /** Why there are no tests to require; null if there are some. */
   readonly missing: string | null;
-  /** Passes of one base run alone: for want of rights, as the first runs as the image's own user, or by chance. */
+  /** Passed in the first base run (as the image's own user) but not in all: for lack of permissions, or by chance. */
   readonly passed_once: readonly string[];
-  /** Whether the tests run as a user apart from root. */
+  /** Whether the tests run as the separate tests' user. */
   readonly isolated: boolean;
-  /** Whether base was seen to fail the test that fails whatever the code does, so that everybody has to. */
+  /** Whether the control (a test that fails whatever the code does) failed on base; then it must fail everywhere. */
   readonly controlled: boolean;
 }
 
@@ -48,7 +48,7 @@ export function regressionSet(baseRuns: readonly RegressionRun[]): RegressionSet
   const changed = baseRuns.flatMap((run) => run.changed);
   const reported = baseRuns.some((run) => run.reported);
   const isolated = others.every((run) => run.isolated);
-  // Where the command names no files, the first run is the one that tells where there is a place for it.
+  // If the command names no files, the first run only shows where the control can be added.
   const controlled =
     first.control !== 'passed' && others.length > 0 && others.every(({ control }) => control === 'failed');
   return { tests, excluded: [], reported, changed, missing, passed_once, isolated, controlled };
@@ -68,10 +68,10 @@ const NOTHING = {
   controlled: false,
 };
 
-/** Of what passes as the image's own user; fewer lost tests than this are left out, more are worth the fallback. */
+/** Share of the tests passing as the image's user. Fewer lost ones are left out; with more, all runs use that user. */
 const MOST_LOST = 0.1;
 
-/** Whether so many tests pass as the image's own user alone, in every run apart from root, that all have to run as that. */
+/** Whether too many tests pass only as the image's user, never as the tests' user, so that all runs use the former. */
 export function needsImageUser(reference: RegressionRun, apart: readonly RegressionRun[]): boolean {
   if (reference.outcome !== 'exited' || apart.some(({ isolated }) => !isolated)) return false;
   const passed = new Set(apart.flatMap((run) => run.passed));
@@ -79,15 +79,15 @@ export function needsImageUser(reference: RegressionRun, apart: readonly Regress
   return lost > reference.passed.length * MOST_LOST;
 }
 
-/** Whether tests passed that no code can pass: the run says nothing, and its patch was made to deceive. */
+/** Whether the control passed, which no honest code can make pass: the run proves nothing, and the patch deceives. */
 export function isForged(set: RegressionSet, run: RegressionRun): boolean {
   return set.controlled && run.control === 'passed';
 }
 
 /**
- * |passed on the candidate ∩ set|; a missing or skipped test has not passed, an added one does not count. Where the patch
- * put something else in the place of the runner's functions, had a report stand for what the probe no longer saw, or the
- * failing test did not fail, no pass of that run is worth anything.
+ * |passed on the candidate ∩ set|; a missing or skipped test has not passed, an added one does not count. No pass
+ * counts if the patch replaced functions of the runner, if the probe saw tests on base but only a report here, or if
+ * the control did not fail.
  */
 export function heldUp(set: RegressionSet, run: RegressionRun): { readonly passed: number; readonly lost: string[] } {
   const hasControl = !set.controlled || run.control === 'failed';
@@ -116,14 +116,14 @@ const StoredRegressionRun = z.object({
   control: z.enum(['failed', 'passed', 'absent']),
   writes: Written,
 });
-/** With the way in which reports are read. */
+/** Also versions the reading of reports. */
 const PROBE = sha256(`${PYTHON_TEST_PROBE}${PYTHON_SITE_CUSTOMIZE}reports 4, places 2, limits 2`);
-/** Base as the image's own user: what there is to pass, and where the tests write. */
+/** Base as the image's own user: shows which tests can pass, and where they write. */
 const REFERENCE: TreeRun = { tree: null, repeat: 0 };
 
 /**
- * The regression command on one tree, in a fresh container, or its stored result. The first run on base comes before all
- * others: it tells where they may write, and gives them its bytecode.
+ * Runs the regression command on one tree in a fresh container, or returns the stored result. The first run on base
+ * precedes all others: it shows where they may write, and provides their bytecode.
  * @throws UnavailableError when the infrastructure kept failing
  */
 export async function regressionOn(

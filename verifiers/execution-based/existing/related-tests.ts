@@ -3,15 +3,15 @@ import type { DistinctPatch } from '../execution-context.js';
 import { type Shares, type Sought, soughtOf } from './sought-names.js';
 
 const MOST_FILES = 25;
-/** What it says of a file of tests that it names what changes, and what calls that; importing it says 1. */
+/** Weights of a test file's mentions of what changes, and of what calls that, relative to imports of it (1). */
 const NAMING = 0.7;
 const CALLING = 0.5;
-/** So many by all that is known, then one by what it names alone, and so on. */
+/** Alternates: this many files by total score, then one by names only. */
 const BY_ALL = 2;
 
 /**
- * `#` and every file that may hold tests; `#` and those that define some; then for each line of stdin, `m` a module or `w` a
- * word, `#` and the files that hold it, behind the number of their lines that do. Names stay data.
+ * Prints `#` and every possible test file; `#` and those that define tests; then per line of stdin, `m` a module or `w`
+ * a word, `#` and the files that contain it, each after its count of matching lines. Names are never interpreted.
  */
 const SCRIPT = String.raw`
 code=$1 defines=$2
@@ -25,12 +25,12 @@ while IFS= read -r line; do
 done`;
 
 /**
- * Files of existing tests that have to do with what the patches change, the closest first: named after a changed file,
- * importing it (rare imports count more), naming the functions and classes that change or those that call them, of a path
- * that shares its words, or beside it. What more patches change counts more. Every third is one that names most of them: a
- * changed file of many purposes says little of which one changes.
- * @param language of the files, as `languageOf` tells it
- * @returns paths from the repository's root; none when nothing is close
+ * Test files related to what the patches change, closest first: named after a changed file, importing it (rare imports
+ * count more), naming the changed functions and classes or their callers, sharing words of its path, or next to it.
+ * What more patches change counts more. Every third file is the best by names only, since a changed file with many
+ * purposes says little about which of them changes.
+ * @param language of the files, from `languageOf`
+ * @returns paths from the repository's root; none if nothing is close
  * @throws what the sandbox throws
  */
 export async function relatedTests(
@@ -45,7 +45,7 @@ export async function relatedTests(
   return sought.files.size === 0 ? [] : testsNear(base, sought, language, signal);
 }
 
-/** The same, by what is sought. @throws what the sandbox throws */
+/** The same, for given search terms. @throws what the sandbox throws */
 export async function testsNear(
   base: Pick<SourceOfBase, 'ask'>,
   { files, names, callers }: Sought,
@@ -73,7 +73,7 @@ export async function testsNear(
 interface Held {
   readonly weight: number;
   readonly isName: boolean;
-  /** How many lines of a file of tests hold it. */
+  /** Number of lines that contain it, by test file. */
   readonly counts: Shares;
 }
 
@@ -90,7 +90,7 @@ function byAll(tests: ReadonlySet<string>, files: Shares, held: readonly Held[])
   const words = new Map([...tests].map((test) => [test, wordsOf(test)]));
   const rarity = rarityOf([...words.values()]);
   for (const [source, share] of files) {
-    // The first folder is the project's own name.
+    // Without the first folder, which is the project's name.
     const own = wordsOf(source.slice(source.indexOf('/') + 1));
     for (const [test, said] of words) {
       const shared = [...own].reduce((sum, word) => sum + (said.has(word) ? (rarity.get(word) ?? 0) : 0), 0);
@@ -103,7 +103,7 @@ function byAll(tests: ReadonlySet<string>, files: Shares, held: readonly Held[])
   return scores.sorted();
 }
 
-/** Those first that name most often what few others name. */
+/** First the files that most often mention names that few others mention. */
 function byNames(held: readonly Held[]): readonly string[] {
   const scores = new Scores();
   for (const { isName, weight, counts } of held) {
@@ -138,7 +138,7 @@ function merged(all: readonly string[], naming: readonly string[]): readonly str
   return [...found].slice(0, MOST_FILES);
 }
 
-/** `django/forms/formsets.py` is imported as `django.forms.formsets`, a Go file by its folder, others by their name. */
+/** `django/forms/formsets.py` is imported as `django.forms.formsets`, a Go file by its folder, others by name. */
 function moduleOf(path: string): string {
   if (path.endsWith('.py')) {
     const parts = path.replace(/(\/__init__)?\.py$/, '').split('/');
@@ -147,7 +147,7 @@ function moduleOf(path: string): string {
   return path.endsWith('.go') ? directory(path) : nameOf(path);
 }
 
-/** By name and place. */
+/** By name and folder. */
 function closeness(test: string, source: string): number {
   const [testName, name] = [nameOf(test), nameOf(source)];
   const tested = testName.replace(/^(test|unittest)_?|[._-]?(test|tests|spec)$|(Test|Tests|Spec)$/g, '');
@@ -156,7 +156,7 @@ function closeness(test: string, source: string): number {
   return named + beside;
 }
 
-/** Words of paths that say nothing. */
+/** Uninformative words of paths. */
 const EVERYWHERE = new Set(['test', 'src', 'lib', 'main', 'java', 'init', 'py', 'js', 'ts', 'go', 'rs', 'rb', 'php']);
 
 /** `tests/admin_views/test_autocomplete_view.py` shares two words with `django/contrib/admin/views/autocomplete.py`. */
@@ -183,7 +183,7 @@ function directory(path: string): string {
   return path.includes('/') ? path.slice(0, path.lastIndexOf('/')) : '';
 }
 
-/** What the extensions of a language's files of code are, behind the dot. */
+/** Extensions of each language's code files, without the dot, for `grep -E`. */
 const EXTENSIONS: Readonly<Record<string, string>> = {
   python: 'py',
   go: 'go',
@@ -194,15 +194,15 @@ const EXTENSIONS: Readonly<Record<string, string>> = {
   ruby: 'rb',
 };
 
-/** Paths of a language's code, for `grep -E`; of every language where nobody knows which one it is. */
+/** Pattern for paths of a language's code, for `grep -E`; for all languages if it is unknown. */
 export function codeOf(language: string | null): string {
   return String.raw`\.(${EXTENSIONS[language ?? ''] ?? Object.values(EXTENSIONS).join('|')})$`;
 }
 
-/** What defines a test, at the beginning of a line, for `grep -E`. */
+/** Matches the start of a line that defines a test, for `grep -E`. */
 export const DEFINES_TEST = String.raw`^[[:space:]]*((async )?def test|(it|test|describe)\(|#\[(tokio::)?test\])`;
 
-/** Names under which the runners of Python, Go, JavaScript, the JVM's languages, PHP, Ruby and Rust look for tests. */
+/** File names that the test runners of Python, Go, JavaScript, JVM languages, PHP, Ruby and Rust look for. */
 const NAMED_AS_TESTS: readonly RegExp[] = [
   /(^|\/)tests?(_[^/]*|[A-Z0-9][^/]*)?\.py$/,
   /_tests?\.py$/,
@@ -214,17 +214,17 @@ const NAMED_AS_TESTS: readonly RegExp[] = [
   /(^|\/)(test_[^/]*|[^/]*_(spec|test))\.rb$/,
   /(^|\/)tests\/[^/]+\.rs$/,
 ];
-/** What lies beside tests and is none, whatever its functions are called. */
+/** Files next to tests that contain none, whatever their functions are called. */
 const HELPER =
   /(^|\/)(__init__|__main__|conftest|models|urls|admin|forms|views|settings|apps|managers|fields|middleware|routers|serializers|signals|templatetags|utils?|helpers?|base|common|fixtures?|factories)\.\w+$/;
-/** What tests read, which may look like tests; an application of Django's own suite is called `fixtures`. */
+/** Data of tests, which may look like tests; but an application in Django's own suite is called `fixtures`. */
 const READ_BY_TESTS =
   /(^|\/)(tests?|testing|spec|__tests__)\/(.*\/)?(__fixtures__|fixtures|data|example_scripts|roots)\/(?!tests\.py$)|(^|\/)testdata\//;
 const BESIDE_TESTS = /(^|\/)(tests?|testing|spec)\//;
 
 /**
- * Whether a file holds tests: by its name, or because it lies among tests and defines some. A file of Python always has to
- * define some: many projects have a `test.py` that ships.
+ * Whether a file contains tests: by its name, or because it is in a test folder and defines some. A Python file must
+ * always define some, since many projects ship a `test.py`.
  */
 export function holdsTests(path: string, defining: ReadonlySet<string>): boolean {
   if (HELPER.test(path) || READ_BY_TESTS.test(path)) return false;

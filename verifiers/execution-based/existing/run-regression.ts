@@ -13,20 +13,20 @@ import { randomFrom, scratchDirectory } from '../execution-context.js';
 import { endTests } from '../tree/tree-sessions.js';
 import { plantFailingTest, selectorOf } from './failing-test.js';
 
-/** How the regression command ended on one tree: which existing tests passed, by their own ids. */
+/** Result of the regression command on one tree: which existing tests passed, by their ids. */
 export interface RegressionRun extends RecordedTests {
   readonly outcome: 'exited' | 'timed-out' | 'out-of-memory' | 'out-of-disk';
   readonly exit_code: number | null;
   readonly duration_ms: number;
   readonly log_tail: string;
-  /** Whether the tests ran as a user apart from root. */
+  /** Whether the tests ran as the separate tests' user. */
   readonly isolated: boolean;
-  /** Of the first run on base: where it wrote to. */
+  /** Paths that the first run on base wrote to; empty for other runs. */
   readonly writes: readonly string[];
 }
 
 const CLEAR_S = 30;
-/** As a shell tells that SIGXCPU ended a command. */
+/** A shell's exit code when SIGXCPU ended the command. */
 export const OUT_OF_CPU = 152;
 
 export type CommandedEnvironment = Environment & { readonly regression_command: string };
@@ -34,17 +34,17 @@ export type CommandedEnvironment = Environment & { readonly regression_command: 
 export interface RegressionPlan {
   readonly nonce: () => string;
   readonly user: Pick<ExecRequest, 'as'>;
-  /** Where tests stand that the command ran on base. */
+  /** Locations of the tests that the command ran on base. */
   readonly places: readonly string[];
   readonly read: RecordReader;
-  /** Done when everything is in its place, before the command. */
+  /** Called when everything is set up, before the command. */
   readonly ready?: () => Promise<void>;
 }
 
 /**
- * Runs the instance's regression command once. `{files}` becomes the quoted regression files, `{modules}` their dotted names; it is the issue's own
- * shell command and runs in the sandbox's shell, nowhere else.
- * @throws whatever the session throws: infrastructure, never a verdict
+ * Runs the instance's regression command once. `{files}` becomes the quoted regression files, `{modules}` their dotted
+ * names. The issue's shell command runs only in the sandbox's shell.
+ * @throws whatever the session throws: infrastructure failures, never a verdict
  */
 export async function runRegression(
   session: SandboxSession,
@@ -55,7 +55,7 @@ export async function runRegression(
   const [directory, key] = [scratchDirectory(nonce), nonce()];
   const printed = new Printed();
   if (environment.regression_report !== null) {
-    // One that the image or the patch brings along is nobody's report.
+    // A report that the image or the patch contains must not be taken for this run's.
     const argv = ['rm', '-rf', '--', environment.regression_report];
     await session.exec({ argv, cwd: environment.workdir, deadlineS: CLEAR_S }, signal);
   }
@@ -74,7 +74,7 @@ export async function runRegression(
     ...{ key, controls: control?.names ?? [], stdout: printed.bytes() },
     junit: await reportFile(session, environment, signal),
   });
-  // What still runs could change the record while it is read, so that the reading fails.
+  // A process still running could change the record while it is read, and make the reading fail.
   const isOver = exited && (user.as !== 'tests' || (await endTests(session, [], signal)));
   const recorded = isOver ? await read(await left(), signal) : NOTHING_RECORDED;
   return {
@@ -88,12 +88,12 @@ export async function runRegression(
   };
 }
 
-/** What the probe is made of, in a directory of its own. */
+/** The probe's files, in a separate directory. */
 export function probeFiles(directory: string): SandboxFile[] {
   return [
     { path: `${directory}/bestk_probe.py`, content: PYTHON_TEST_PROBE },
     { path: `${directory}/sitecustomize.py`, content: PYTHON_SITE_CUSTOMIZE },
-    // To be added to by all, and read by nobody: each line has the key.
+    // Writable for all users, readable only for the owner, since each line contains the key.
     { path: recordOf(directory), content: '', mode: 0o622 },
   ];
 }
@@ -102,7 +102,7 @@ export function recordOf(directory: string): string {
   return `${directory}/record.jsonl`;
 }
 
-/** The regression command with its files, and the probe in the Python processes that it starts. */
+/** The regression command with its files; the Python processes that it starts load the probe. */
 export function probedRequest(
   { regression_command, regression_files, workdir }: CommandedEnvironment,
   { directory, key }: { readonly directory: string; readonly key: string },
@@ -115,7 +115,7 @@ export function probedRequest(
   };
 }
 
-/** What was printed, up to a size beyond which it is no report. */
+/** Collects stdout; drops all of it once it exceeds the size of any report. */
 export class Printed {
   private pieces: Uint8Array[] = [];
   private size = 0;
@@ -133,7 +133,7 @@ export class Printed {
   }
 }
 
-/** The report that the issue names; null when it names none, empty when there is none or it is too large. */
+/** The report that the issue names; null if it names none, empty if it is missing or too large. */
 async function reportFile(
   session: SandboxSession,
   environment: Environment,

@@ -5,29 +5,29 @@ import type { DistinctPatch } from '../execution-context.js';
 
 const MOST_SOURCES = 40;
 const MOST_NAMES = 12;
-/** Of every patch, whatever the others change. */
+/** Kept for every patch, whatever the others change. */
 const KEPT_EACH = 3;
 const SHORTEST_NAME = 4;
 const MOST_CALLERS = 24;
-/** Files whose callers are read. */
+/** Files per name in which callers are looked up. */
 const MOST_CALLING = 8;
-/** What more files name than these is named by everybody. */
+/** A name in more files than this is too common to look up its callers. */
 const OFTEN = 40;
 
-/** Each with the part of the patches that it stands for. */
+/** Paths or names, each with the share of the patches' changes that it represents. */
 export type Shares = ReadonlyMap<string, number>;
 
-/** What files of tests are looked for by. */
+/** Search terms for test files. */
 export interface Sought {
-  /** Paths at base of what the patches change. */
+  /** Paths at base that the patches change. */
   readonly files: Shares;
   /** Classes and functions that change. */
   readonly names: Shares;
-  /** Classes and functions that name those: tests call these where what changes is internal. */
+  /** Classes and functions that mention those; tests call them if the changed code is internal. */
   readonly callers: Shares;
 }
 
-/** What of the repository the patches change, and who calls that. @throws what the repository throws */
+/** What the patches change in the repository, and what calls that. @throws what the repository throws */
 export async function soughtOf(
   base: SourceOfBase,
   patches: readonly Pick<DistinctPatch, 'source'>[],
@@ -38,7 +38,7 @@ export async function soughtOf(
   for (const { source } of patches) {
     const patch = readPatch(source);
     const own = patch.kind === 'ok' ? ofBase(patch.files) : [];
-    // Of a renamed file the name at base.
+    // For a renamed file, its name at base.
     const paths = [...new Set(own.map(({ path, paths: [old = path] }) => old))];
     const telling = [...new Set([...(await changedNames(base, source, signal)), ...namedIn(own)])].filter(isTelling);
     share(files, paths, 1 / patches.length);
@@ -53,12 +53,12 @@ export async function soughtOf(
 const DEFINITION =
   /\b(?:class|def|func|function|fn|interface|struct|trait|module)\s+(?:\([^)\n]{0,200}\)\s*)?([A-Za-z_]\w*)/g;
 
-/** What the patch itself says that it changes or defines. */
+/** Names in the patch text that it changes or defines. */
 function namedIn(files: readonly PatchFile[]): readonly string[] {
   return files.flatMap(({ text }) => [...text.matchAll(DEFINITION)].map(([, name = '']) => name));
 }
 
-/** What stands at base around the changed lines. */
+/** Names of the definitions around the changed lines at base. */
 async function changedNames(base: SourceOfBase, source: string, signal: AbortSignal): Promise<readonly string[]> {
   return (await changedCode(base, source, signal)).flatMap(({ names }) => names);
 }
@@ -67,24 +67,24 @@ function isTelling(name: string): boolean {
   return name.length >= SHORTEST_NAME && /^\w+$/.test(name) && !name.startsWith('__');
 }
 
-/** Files that base lacks have no tests there; of a patch that changes no others, these. */
+/** New files have no tests at base; they are used only if a patch changes no others. */
 function ofBase(files: readonly PatchFile[]): readonly PatchFile[] {
   const changed = files.filter(({ parsed: { isCreate, isCopy } }) => isCreate !== true && isCopy !== true);
   return changed.length > 0 ? changed : files;
 }
 
-/** Of a patch that changes much, each part weighs less: nobody pushes out what others change. */
+/** Splits a patch's weight among its parts, so that a large patch does not displace what others change. */
 function share(shares: Map<string, number>, parts: readonly string[], whole: number): void {
   for (const part of parts) shares.set(part, (shares.get(part) ?? 0) + whole / parts.length);
 }
 
-/** Those of most weight; but some of every patch. */
+/** The parts with the most weight, plus those in `kept`. */
 function first(shares: Shares, most: number, kept: ReadonlySet<string> = new Set()): Shares {
   const sorted = [...shares].sort(([a, x], [b, y]) => y - x || (a < b ? -1 : 1));
   return new Map(sorted.filter(([name], index) => index < most || kept.has(name)));
 }
 
-/** For each line of stdin, a name: `#` and `path:line:` of what holds it outside of tests. Names stay data. */
+/** For each name on stdin: `#` and `path:line:` of lines outside tests that contain it. Names are never interpreted. */
 const CALLS = String.raw`
 while IFS= read -r name; do
   printf '#\n'; g grep -n -I -w -F -e "$name" -- ':!*test*' ':!*Test*' ':!*spec*' | cut -c1-300 | head -n 400
@@ -111,7 +111,7 @@ async function callersOf(base: SourceOfBase, names: Shares, signal: AbortSignal)
   return first(callers, MOST_CALLERS);
 }
 
-/** The definitions in which lines of a file stand. */
+/** Names of the definitions around lines of a file. */
 function holders(base: SourceOfBase, signal: AbortSignal) {
   return async ([path, lines]: readonly [string, readonly number[]]): Promise<readonly string[]> => {
     const definitions = definitionsOf(((await base.text(path, signal)) ?? '').split('\n'), path);

@@ -10,24 +10,24 @@ import { chosenTests } from './chosen-tests.js';
 import { relatedTests } from './related-tests.js';
 import { languageOf, recognisedRunner } from './test-runner.js';
 
-/** Raise this when tests are chosen in another way: choices that are stored are then made anew. */
+/** Increment when the way tests are chosen changes: stored choices are then recomputed. */
 const PROTOCOL = 6;
 const MOST_NAMED = 50;
 const NO_RUNNER =
   'the issue names no environment.regression_command, and no runner of tests was recognised in the repository';
 const NONE_NEAR = 'no existing test is near what the patches change; name some in environment.regression_files';
 
-/** How the existing tests are run: with a command, and with files where it takes any. */
+/** How the existing tests are run: the command, and files if it takes any. */
 export interface Suite {
   readonly context: ExecutionContext;
   readonly command: string;
-  /** What bestk recognised and chose itself; nothing where the issue says all. */
+  /** What bestk detected and chose; empty if the issue specifies everything. */
   readonly evidence: Readonly<Record<string, string | string[] | number | null>>;
 }
 
 /**
- * The issue's own command and files; what it leaves open is recognised in the repository and chosen near the patches, once:
- * the choice is stored.
+ * Uses the issue's own command and files. What it leaves open is detected in the repository and chosen near the
+ * patches, once: the choice is stored.
  * @throws UnavailableError when the infrastructure kept failing
  */
 export async function suiteOf(
@@ -59,7 +59,7 @@ export async function suiteOf(
 }
 
 const Choice = z.object({
-  /** Null where the issue names the command. */
+  /** Null if the issue gives the command. */
   runner: z.string().nullable(),
   command: z.string().nullable(),
   report: z.string().nullable(),
@@ -127,7 +127,7 @@ async function chosenNow(
   };
 }
 
-/** The suite without the files that lost no test; all of it where a lost test is of no file that is named. */
+/** The suite restricted to the files of lost tests; the whole suite if a lost test belongs to none of the files. */
 export function alone(context: ExecutionContext, lost: readonly string[]): ExecutionContext {
   const { regression_files: all } = context.issue.environment;
   const isOf = (test: string, file: string): boolean =>

@@ -4,7 +4,7 @@ import { quoted } from '../../../src/core/hostile-text.js';
 import type { BaseRepository } from '../../source/base-repository.js';
 import type { DistinctPatch } from '../execution-context.js';
 
-/** How a repository's own tests are run where the issue does not say it. */
+/** How to run a repository's own tests if the issue does not say. */
 export interface TestRunner {
   readonly name: string;
   /** As `environment.regression_command`. */
@@ -13,12 +13,12 @@ export interface TestRunner {
   readonly report: string | null;
 }
 
-/** What a runner writes for `readReport`, outside of the repository. */
+/** Path of the runner's report for `readReport`, outside the repository. */
 const REPORT = '/tmp/bestk-report.xml';
 const PYTEST = 'python3 -W ignore -m pytest -q -p no:cacheprovider --continue-on-collection-errors {files}';
 const HAS_PYTEST = 'python3 -c "import pytest" 2>/dev/null';
 
-/** `path` and a file that has to be there, or `path: text` that the file has to hold. */
+/** A runner, and its sign: a file that exists and, if `holds` is given, contains that text. */
 interface Sign {
   readonly runner: string;
   readonly file: string;
@@ -27,16 +27,16 @@ interface Sign {
   readonly report?: string;
 }
 
-/** One JUnit document of the files that match, whatever wrote them. */
+/** Shell that merges the matching JUnit files into one document and keeps the exit code. */
 function merged(files: string, folder = '.'): string {
   return `ended=$?; { echo '<testsuites>'; for f in $(find ${folder} -path ${quoted(files)}); do sed 's/<?xml[^>]*?>//; s/<\\/\\{0,1\\}testsuites[^>]*>//' "$f"; done; echo '</testsuites>'; } >${REPORT}; (exit $ended)`;
 }
 
 const CLASSES = 'names=; for f in {files}; do n=${f##*/}; names="$names,${n%.*}"; done';
-/** Runners that a project brings along come first, those of the image after them. */
+/** The project's own runners take precedence over those of the image. */
 const OWN = 'PATH="$PWD/node_modules/.bin:$PWD/vendor/bin:$PATH"';
 
-/** By the language of most changed files; the first whose file is there. SWE-bench's twelve repositories are among Python's. */
+/** By language; the first whose file exists. Python's entries cover SWE-bench's twelve repositories. */
 const SIGNS: Readonly<Record<string, readonly Sign[]>> = {
   python: [
     {
@@ -51,12 +51,12 @@ const SIGNS: Readonly<Record<string, readonly Sign[]>> = {
       command: 'cd tests && python3 -W ignore runtests.py --settings=test_sqlite {modules}',
     },
     {
-      // Its own runner where there is no pytest, as in SWE-bench's images.
+      // The repository's own runner if there is no pytest, as in SWE-bench's images.
       runner: "pytest or SymPy's bin/test",
       file: 'bin/test',
       command: `if ${HAS_PYTEST}; then ${PYTEST}; else python3 -W ignore bin/test -C --verbose {files}; fi`,
     },
-    // Tox and Nox start pytest in environments of their own, which an image without a network cannot make.
+    // tox and nox start pytest in separate environments, which cannot be created without a network.
     { runner: 'pytest, as in tox.ini', file: 'tox.ini', holds: 'pytest', command: PYTEST },
     { runner: 'pytest, as in noxfile.py', file: 'noxfile.py', holds: 'pytest', command: PYTEST },
     {
@@ -133,7 +133,7 @@ const LANGUAGES: readonly (readonly [RegExp, string])[] = [
   [/\.rb$/, 'ruby'],
 ];
 
-/** The number of each line `file<TAB>text` of stdin whose file is there and holds the text. */
+/** Prints the index of each stdin line `file<TAB>text` whose file exists and contains the text. */
 const LOOK = String.raw`
 n=0
 while IFS= read -r line; do
@@ -143,7 +143,7 @@ while IFS= read -r line; do
 done`;
 
 /**
- * The runner that a repository's files show, for the language that most patches change; null when none does.
+ * The runner recognised by the repository's files, for the language that most patches change; null if there is none.
  * @throws what the sandbox throws
  */
 export function recognisedRunner(
@@ -154,7 +154,7 @@ export function recognisedRunner(
   return runnerFor(base, languageOf(patches), signal);
 }
 
-/** The same for a language. @throws what the sandbox throws */
+/** The same for a given language. @throws what the sandbox throws */
 export async function runnerFor(
   base: Pick<BaseRepository, 'ask'>,
   language: string | null,
@@ -168,7 +168,7 @@ export async function runnerFor(
   return sign === undefined ? null : { name: sign.runner, command: sign.command, report: sign.report ?? null };
 }
 
-/** The language that most patches change, each by most of its files, so that none outvotes the others by many; null where nobody knows. */
+/** The language that most patches change; each patch counts once, by most of its files. Null if unknown. */
 export function languageOf(patches: readonly Pick<DistinctPatch, 'source'>[]): string | null {
   const languages = patches.map(({ source }) => {
     const patch = readPatch(source);
@@ -177,7 +177,7 @@ export function languageOf(patches: readonly Pick<DistinctPatch, 'source'>[]): s
   return mostOf(languages.filter((language) => language !== null));
 }
 
-/** The language that most of these files are of. */
+/** The language of most of these files. */
 export function languageOfPaths(paths: readonly string[]): string | null {
   return mostOf(paths.flatMap((path) => LANGUAGES.find(([pattern]) => pattern.test(path))?.[1] ?? []));
 }

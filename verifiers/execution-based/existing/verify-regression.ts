@@ -17,7 +17,7 @@ import { runAsImageUser } from '../tree/tree-sessions.js';
 import type { RegressionRun } from './run-regression.js';
 
 const MOST_NAMED = 50;
-/** More lost tests than these are no accident of the machine. */
+/** More lost tests than this are not attributed to the machine. */
 const MOST_AGAIN = 50;
 const FORGED = 'an existing test of ours passed that no code can pass';
 
@@ -27,8 +27,8 @@ export interface Regression {
 }
 
 /**
- * The regression command on base twice and on every distinct patch once, each in a fresh container; lost tests once
- * more, alone. Scores |passed on candidate ∩ passed on base twice|.
+ * Runs the regression command on base twice and on each distinct patch once, each in a fresh container, then lost tests
+ * once more on their own. Score = |passed on candidate ∩ passed on base twice|.
  */
 export async function verifyRegression(
   given: ExecutionContext,
@@ -49,7 +49,7 @@ export async function verifyRegression(
     for (const base of runs) await tell(observe, cellsOf(context, null, measuredBy(set, base)));
     return set;
   });
-  // Waited for below, where the candidates need it; until then its failure is nobody's yet.
+  // Awaited below where the candidates need it; until then a rejection must not count as unhandled.
   known.catch(() => undefined);
   const [{ patches }] = await Promise.all([applicable, reference]);
   const verdicts = forEach(
@@ -57,7 +57,7 @@ export async function verifyRegression(
     'regression',
     async (patch) => {
       const [set, early] = await Promise.all([known, run(patch.source, 0)]);
-      // Begun before it was known that the suite needs the image's own user.
+      // That run began before it was known that the suite needs the image's own user.
       const first = early.isolated === set.isolated ? early : await run(patch.source, 0);
       const again = (lost: readonly string[]): Promise<RegressionRun> =>
         regressionOn(alone(context, lost), command, { tree: patch.source, repeat: 1 }, signal);
@@ -92,8 +92,8 @@ export async function verifyRegression(
 }
 
 /**
- * The base runs beside the first: one, as the tests' user. Where much is lost one more tells want of rights from chance, and
- * then one as the image's own user stands for both.
+ * The base runs besides the first: one as the tests' user. If it loses many tests, another run shows whether
+ * permissions or chance are the cause; if permissions, one run as the image's own user replaces both.
  */
 async function apartFrom(
   context: ExecutionContext,
@@ -108,13 +108,13 @@ async function apartFrom(
   return [await run(1)];
 }
 
-/** Tests that are lost and then pass in a fresh container were lost to the machine, not to the patch. */
+/** Lost tests that pass in a fresh container were lost because of the machine, not the patch. */
 async function withLostAgain(
   set: RegressionSet,
   first: RegressionRun,
   again: (lost: readonly string[]) => Promise<RegressionRun>,
 ): Promise<RegressionRun> {
-  // By the wall's clock alone, which is the machine's.
+  // Only the wall-clock limit was reached, which depends on the machine.
   const isWaiting = first.outcome === 'timed-out' && first.exit_code === null;
   const { lost } = heldUp(set, first);
   const isHonest = !isForged(set, first) && first.changed.every((name) => set.changed.includes(name));

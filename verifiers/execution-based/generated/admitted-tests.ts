@@ -17,8 +17,8 @@ import { withoutComments } from './written-tests.js';
 const PREVIEW = 200;
 
 /**
- * The tests that take part: run on base twice, where they have to say "not solved".
- * @param earlier tests of the round before, of which a copy would count twice
+ * The tests that take part: run on base twice, where they must report "not solved" (pass-to-pass tests: "solved").
+ * @param earlier tests of the previous round; a copy of one would count twice
  */
 export async function admittedTests(
   context: ExecutionContext,
@@ -88,14 +88,14 @@ export async function tellCells(observe: Pick<Observe, 'cell'>, told: readonly C
   for (const cell of told) await observe.cell(cell);
 }
 
-/** Whether there is a driver for its language. */
+/** Whether there is a driver or a command for it. */
 export function isRunnable(test: GeneratedTest): boolean {
   return dialectOf(test) !== null;
 }
 
 /**
- * A test is admitted when base gives a wrong answer to it, twice, and not for an error of the test's own; one that is to hold
- * when base solves it twice. Needs no label.
+ * Admits a test if base gives a wrong answer twice, and not because of an error in the test; a pass-to-pass test if
+ * base solves it twice. Uses no labels.
  * @param runs the two base runs by test id; tests without any are refused by `unfit`
  * @param unfit reasons by test id for those that were not run
  */
@@ -140,10 +140,10 @@ function toldOnBase({ kind }: GeneratedTest, runs: readonly TestRun[], issue: st
   return told.why === null ? { ...told, why: 'says "not solved" on base, where it was to hold' } : told;
 }
 
-/** What a script does that has no place in a check of seconds, by what gives it away. */
+/** Signs of what has no place in a check of seconds, with the reason for refusal. */
 const UNFIT: readonly (readonly [RegExp, string])[] = [
   [/\b(serve_forever|run_forever|start_server|create_server)\s*\(/, 'starts a server'],
-  // A listener of events, as SQLAlchemy's, is told what to listen to, a server where: at a port, or nothing.
+  // An event listener, as in SQLAlchemy, gets an event as argument; a server gets a port, or nothing.
   [/\.listen\s*\(\s*(?:\)|\d|\{|\w{0,40}port\b)/i, 'starts a server'],
   [/\bPopen\s*\([^)]{0,300}\b(runserver|http\.server|uvicorn|gunicorn|flask)\b/, 'starts a server'],
   [/^[ \t]*(?:\w+[ \t]*=[ \t]*)?(?:input|raw_input)[ \t]*\(/m, 'waits for input'],
@@ -151,10 +151,10 @@ const UNFIT: readonly (readonly [RegExp, string])[] = [
 ];
 
 /**
- * Why tests are refused before anything runs: servers, waiting, expectations that can be guessed, and copies of an earlier one
- * (equal but for comments and blank lines). Keeps hanging scripts from costing their whole time limit on every candidate.
- * @param earlier those of rounds before, which are not judged again
- * @returns reasons by test id, to be read behind "it"
+ * Why tests are refused before anything runs: servers, waiting, guessable expectations, and copies of an earlier test
+ * (equal except for comments and blank lines). Saves a hanging script's full time limit on every candidate.
+ * @param earlier tests of previous rounds, which are not checked again
+ * @returns reasons by test id, phrased to follow "it"
  */
 export function unfitTests(
   tests: readonly GeneratedTest[],
@@ -177,14 +177,14 @@ export function unfitTests(
 
 const COPY = 'is the same as ';
 
-/** Whether a test was refused for being one of the others. */
+/** Whether a test was refused as a copy of another. */
 export function isCopy({ reason }: Admission): boolean {
   return reason?.startsWith(COPY) === true;
 }
 
 const GUESSED = 'expects nothing but one of true, false and null, which a patch can guess: observe the value itself';
 
-/** One that says true for everything has not computed anything. */
+/** Constant booleans or nulls can be produced without computing anything. */
 function isGuessed(expected: NonNullable<GeneratedTest['expect']>): boolean {
   const [first = null] = expected;
   return (first === null || typeof first === 'boolean') && expected.every((value) => value === first);

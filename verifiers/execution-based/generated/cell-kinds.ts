@@ -1,22 +1,22 @@
 import type { CellKind, CellOutcome } from '../../../src/core/run/generated-test.js';
 
-/* What the end of a test comes to: whether it speaks of the code under test, or of the test and the machine. Read as text alone. */
+/* What the end of a test means: whether it concerns the code under test, or the test and the machine. By text only. */
 
-/** A kind, and the words that a refusal gives for it, to be read behind "it"; null where the end speaks. */
+/** A kind, and the reason for a refusal, phrased to follow "it"; null if the end is a valid answer. */
 export interface Told {
   readonly kind: CellKind;
   readonly why: string | null;
 }
 
-/** Of a run on one tree. */
+/** A run on one tree. */
 interface Ended {
   readonly outcome: Exclude<CellOutcome, 'forged'>;
   readonly log_tail: string;
-  /** The type of the error that ended it, where that was told. */
+  /** Type of the error that ended it, if known. */
   readonly raises?: string;
 }
 
-/** Errors that say of a script that it does not work, rather than of the project, and the kind that each is of. */
+/** Errors that show that the script, not the project, is broken, and their kinds. */
 const OWN_ERRORS: ReadonlyMap<string, CellKind> = new Map([
   ['ModuleNotFoundError', 'missing-name'],
   ['ImportError', 'missing-name'],
@@ -33,12 +33,12 @@ const OWN_ERRORS: ReadonlyMap<string, CellKind> = new Map([
 const LIMITS: Readonly<Record<'timed-out' | 'out-of-memory' | 'out-of-disk' | 'observed', Told>> = {
   'timed-out': { kind: 'time-out', why: 'exceeds its time limit on base' },
   'out-of-memory': { kind: 'out-of-memory', why: 'exceeds the memory limit on base' },
-  // Tests that only observe are not asked; see observations.ts.
+  // Unused: tests that only observe do not get here; see observations.ts.
   observed: { kind: 'wrong-answer', why: 'only observes' },
   'out-of-disk': { kind: 'out-of-disk', why: 'exceeds the disk limit on base' },
 };
 
-/** How compilers and interpreters say that there is no such name. */
+/** How compilers and interpreters report a missing name. */
 const MISSING: readonly RegExp[] = [
   /cannot import name '(\w+)'/,
   /No module named '([\w.]+)'/,
@@ -62,8 +62,8 @@ const MISSING: readonly RegExp[] = [
 ];
 
 /**
- * What a test comes to on base, where an end without an answer is a refusal. That base lacks a name which the issue asks for
- * is base's wrong answer, however the test ends by it.
+ * What the end of a test on base means; an end without an answer is a refusal. If base lacks a name that the issue asks
+ * for, that is a wrong answer by base, however the test ends.
  */
 export function kindOnBase(run: Ended, issue: string): Told {
   if (run.outcome === 'solved') return PASSES;
@@ -88,13 +88,12 @@ function crashOnBase({ log_tail, raises }: Ended, issue: string): Told {
   return { kind, why: `breaks on base: its exit code is neither 0 nor 2, or its command reports no test${by}` };
 }
 
-/** So many of its last lines may tell why a script leaves. */
+/** Number of last lines searched for the reason of an exit. */
 const LAST = 3;
 
 /**
- * The error that a script took for the issue's, or null: it says "not solved" on base, but the last lines that it printed,
- * warnings left out, name an error that says that the script does not work, and the issue speaks neither of such an error
- * nor of the name that is missing.
+ * The error that a script mistook for the issue's, or null: it reports "not solved" on base, but its last lines,
+ * without warnings, name an error of a broken script, and the issue mentions neither that error nor the missing name.
  */
 function wrongReason(log: string, issue: string): Told | null {
   const last = withoutWarnings(log).slice(-LAST).join('\n');
@@ -106,14 +105,14 @@ function wrongReason(log: string, issue: string): Told | null {
   return { kind, why: `says "not solved" on base because of its own ${error}` };
 }
 
-/** Lines that say something; a warning is a line that says so, with the deeper line of source below it. */
+/** Non-blank lines without warnings: lines that say so, and the indented source line below each. */
 function withoutWarnings(log: string): readonly string[] {
   const lines = log.split('\n').filter((line) => line.trim() !== '');
   const isWarning = (line = ''): boolean => /\bwarn|Warning\b/i.test(line);
   return lines.filter((line, index) => !isWarning(line) && !(/^\s/.test(line) && isWarning(lines[index - 1])));
 }
 
-/** The name that the last such line says is missing. */
+/** The name that the last such message reports as missing. */
 function missingIn(log: string): string | null {
   const lines = log.split('\n').reverse();
   for (const line of lines.slice(0, MOST_LINES)) {
@@ -126,7 +125,7 @@ function missingIn(log: string): string | null {
 const MOST_LINES = 60;
 const LONGEST_LINE = 500;
 
-/** Whether the issue has a dotted name, or its last part where that stands as code does: words of prose name nothing. */
+/** Whether the issue contains the dotted name, or its last part written like code; words in prose do not count. */
 function isNamed(name: string, issue: string): boolean {
   const [last = '', ...holders] = name.split(/[.:]+/).reverse();
   if (last === '') return false;
@@ -142,8 +141,8 @@ function isNamed(name: string, issue: string): boolean {
 }
 
 /**
- * What a test that was admitted comes to on a patch. One that ends otherwise than by an answer worked on base, so that it
- * speaks against the patch, unless it was a name of the script's own that was missing, where no patch can do anything.
+ * What the end of an admitted test on a patch means. The test worked on base, so a crash counts against the patch,
+ * unless the script's own names were missing, which no patch can change.
  */
 export function kindOnPatch(run: Ended, issue: string): CellKind {
   if (run.outcome === 'solved') return 'resolved';
@@ -152,8 +151,8 @@ export function kindOnPatch(run: Ended, issue: string): CellKind {
 }
 
 /**
- * Whether a patch on which a test that can be solved ends like this has to answer for it. Not where the name that is missing
- * is one that the patch takes away, as it may rename what nobody else has to know of.
+ * Whether a patch is responsible for this end of a solvable test. It is not if it removes the missing name, since it
+ * may rename something internal.
  */
 export function isAnsweredFor(run: Ended, issue: string, patch: string): boolean {
   const kind = kindOnPatch(run, issue);
@@ -163,7 +162,7 @@ export function isAnsweredFor(run: Ended, issue: string, patch: string): boolean
   return !word.test(patch);
 }
 
-/** Where a frame of the script itself raised, the driver's word for the error tells. */
+/** Kind of the error that the driver reports, if a frame of the script itself raised it. */
 function ownErrorOf({ raises, log_tail }: Ended, issue: string): CellKind | null {
   const kind = OWN_ERRORS.get(raises ?? '');
   if (kind === undefined || raises === 'FileNotFoundError') return null;
@@ -173,10 +172,10 @@ function ownErrorOf({ raises, log_tail }: Ended, issue: string): CellKind | null
   return isOwn ? kind : null;
 }
 
-/** As the driver puts it. */
+/** Path of a script as the driver prints it. */
 const SCRIPT = /^\/var\/tmp\/\w{16}\/\d+\.py$/;
 
-/** The type of the error that ended a script in Python, by what the driver heard, or one in JavaScript, by its log. */
+/** Type of the error that ended a script: for Python from the driver's pipe, for JavaScript from the log. */
 export function raisedBy(said: string, log: string): string | null {
   const heard = /^\{"raises": ?"([\w ]{1,200})"\}$/m.exec(said)?.[1];
   return heard ?? /^(?:Uncaught )?(\w{1,100}Error)(?: \[\w{1,100}\])?(?::|$)/m.exec(log)?.[1] ?? null;

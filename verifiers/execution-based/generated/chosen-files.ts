@@ -10,7 +10,7 @@ import { type ShownSource, sourceOfIssue } from '../../source/issue-source.js';
 import { fitting, sourceAround, TEST_PATH } from '../../source/read-sources.js';
 import { tracedCalls } from './traced-example.js';
 
-/** Languages that tests are asked for in, by the extensions that tell how much of a repository is in each. */
+/** Languages for generated tests, with the extensions used to count how much of a repository is in each. */
 const LANGUAGES = {
   python: ['py'],
   javascript: ['js', 'mjs', 'cjs', 'jsx', 'ts', 'tsx'],
@@ -26,21 +26,21 @@ const LANGUAGES = {
 export type WritersLanguage = keyof typeof LANGUAGES;
 
 const NAMES = Object.keys(LANGUAGES) as readonly WritersLanguage[];
-/** Shown beside those that are counted: either language may have written them. */
+/** Shown but not counted, since headers may belong to either language. */
 const HEADERS: Readonly<Partial<Record<WritersLanguage, readonly string[]>>> = { c: ['h'], cpp: ['h'] };
 
-/** The language that most of these extensions belong to, each counted so often; Python where none does. */
+/** The language with the most files by these counts per extension; Python if there is none. */
 export function languageOf(counts: Iterable<readonly [extension: string, count: number]>): WritersLanguage {
   const sums = new Map<WritersLanguage, number>();
   for (const [extension, count] of counts) {
     const name = NAMES.find((each) => (LANGUAGES[each] as readonly string[]).includes(extension));
     if (name !== undefined) sums.set(name, (sums.get(name) ?? 0) + count);
   }
-  // Of equals the first.
+  // The first of equals.
   return NAMES.reduce((most, name) => ((sums.get(name) ?? 0) > (sums.get(most) ?? 0) ? name : most), 'python');
 }
 
-/** That of the source files that patches change. */
+/** The language of most source files that patches change. */
 export function languageOfPatches(patches: readonly string[]): WritersLanguage {
   const files = patches.flatMap((patch) => {
     const parsed = readPatch(patch);
@@ -49,7 +49,7 @@ export function languageOfPatches(patches: readonly string[]): WritersLanguage {
   return languageOf(files.map(({ path }) => [path.slice(path.lastIndexOf('.') + 1), 1] as const));
 }
 
-/** The number of files of each extension, then what lies at the root. */
+/** Prints the number of files per extension, then the entries of the root folder. */
 const COUNTS = String.raw`
 g ls-files | awk -F. '{ n[$NF]++ } END { for (e in n) print n[e], e }'
 printf '#\n'; g ls-files | sed 's,/.*,/,' | sort -u | head -n 60`;
@@ -58,18 +58,18 @@ const LIST = 'g ls-files -- "$@"';
 const EXAMPLE_LINES = 60;
 
 interface ChosenSource {
-  /** Of most of the repository's files. */
+  /** The language of most files in the repository. */
   readonly language: WritersLanguage;
-  /** Functions and classes, by file; the likeliest file first. */
+  /** Functions and classes, by file; the most relevant file first. */
   readonly files: readonly ShownSource[];
-  /** What lies at the repository's root, folders with a slash. */
+  /** Entries of the repository's root; folders end with a slash. */
   readonly root: readonly string[];
-  /** How a test of the project's own begins, of those the one that is named most like the source; null = there is none. */
+  /** The beginning of an existing test, preferably one named like the shown source; null if there is none. */
   readonly example: ShownSource | null;
 }
 
 /**
- * What of base has most to do with an issue, by the names in it, by what its own code calls and by what that calls in turn.
+ * The source at base most relevant to an issue, by names in it, by what its example code calls, and by what that calls.
  * @throws what the sandbox throws
  */
 export async function chosenFiles(sandbox: Sandbox, issue: Issue, signal: AbortSignal): Promise<ChosenSource> {
@@ -107,12 +107,12 @@ function nearestTest(all: readonly string[], shown: readonly ShownSource[]): str
   return named[0] ?? tests[0] ?? null;
 }
 
-/** Characters that whoever writes further tests is shown of one patch, of the tests so far, and of the source around patches. */
+/** Character limits for authors of further tests: one patch, the tests so far, the source around patches. */
 export const LONGEST_PATCH = 30_000;
 export const LONGEST_SCRIPTS = 20_000;
 const LONGEST_AROUND = 52_000;
 
-/** What stands at base around what the patches change, each piece once. @throws what the sandbox throws */
+/** The source at base around what the patches change, each piece once. @throws what the sandbox throws */
 export function sourceAroundAll(
   sandbox: Sandbox,
   issue: Issue,
@@ -135,7 +135,7 @@ export function issueText({ problem_statement }: Issue): string {
   return neutralise(problem_statement.slice(0, LONGEST_ISSUE)).trim();
 }
 
-/** Nothing that is put between marks can hold them. */
+/** A hash of the fenced text itself, which therefore cannot contain it. */
 export function fenceOf(data: unknown): string {
   return contentKey(data).slice(0, 16);
 }

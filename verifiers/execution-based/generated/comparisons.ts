@@ -1,9 +1,9 @@
 import type { TestLanguage } from '../drivers/test-dialect.js';
 import { closingOf, CLOSES, NOTHING, OPENS, type Token } from './script-tokens.js';
 
-/* What a script compares with, and what the comparison decides, read as text alone. */
+/* What a script compares with, and what the comparison decides, judged by text only. */
 
-/** The values that a comparison is made with: tokens from the first to the last. */
+/** The values that something is compared with: tokens `first` to `last`. */
 export interface Operand {
   readonly first: number;
   readonly last: number;
@@ -17,15 +17,15 @@ const COMPARISONS: Readonly<Record<TestLanguage, ReadonlySet<string>>> = {
 };
 const ASSERTION = /^(assert_?\w*(equal|same|allclose)\w*|(deep|strict|deepStrict)?equals?|to(be|equal|strictequal))$/i;
 
-/** More are looked at in none: each is held against the whole script. */
+/** Limit per script, since each operand is checked against the whole script. */
 const MOST_OPERANDS = 500;
 
-/** Null where there are too many. */
+/** Null if there are too many. */
 export function operandsOf(tokens: readonly Token[], language: TestLanguage): readonly Operand[] | null {
   const found: Operand[] = [];
   const heads = new LoopHeads();
   for (const [index, token] of tokens.entries()) {
-    // What ends a loop would make it endless; what a module is called says nothing.
+    // Changing the end of a loop could make it endless; the value of `__name__` is irrelevant.
     if (heads.hold(token) || tokens[index - 1]?.text === '__name__') continue;
     if (COMPARISONS[language].has(token.text)) addCompared(found, tokens, index);
     else if (isAssertion(token)) addAsserted(found, tokens, index);
@@ -34,15 +34,15 @@ export function operandsOf(tokens: readonly Token[], language: TestLanguage): re
   return found.filter((operand) => !tellsBug(tokens, operand));
 }
 
-/** Names by which a script leaves. */
+/** Names with which a script exits. */
 export const EXITS: ReadonlySet<string> = new Set(['exit', 'quit', 'SystemExit']);
 const ELSEWHERE = new Set([
   ...['and', 'or', 'not', '!', '&&', '||', '?', 'if', 'elif', 'else', 'for', 'while', 'def', 'function', 'return'],
 ]);
 
 /**
- * `if got == -1: sys.exit(2)` says what the bug looks like: a twin without it would leave base in another way than tests do,
- * and whoever solves the test does not come to it.
+ * `if got == -1: sys.exit(2)` describes the bug: a twin without it would leave base in another way than tests do, and a
+ * patch that solves the test does not get there.
  */
 function tellsBug(tokens: readonly Token[], { first, last, by }: Operand): boolean {
   if (!/^(={2,3}|is)$/.test(tokens[by]?.text ?? '')) return false;
@@ -66,7 +66,7 @@ export function startOfStatement(tokens: readonly Token[], index: number): numbe
   return start;
 }
 
-/** Follows statements: whether a token stands in the head of a `while`, or is the `in` of a `for`. */
+/** Follows statements: whether a token is in the head of a `while`, or is the `in` of a `for`. */
 class LoopHeads {
   private after: 'while' | 'for' | null = null;
 
@@ -95,7 +95,7 @@ function addAsserted(found: Operand[], tokens: readonly Token[], by: number): vo
 }
 
 function add(found: Operand[], first: number, end: number, by: number): void {
-  // One within another is left to the outer.
+  // A nested operand is part of the outer one.
   if (end > first && first > (found.at(-1)?.last ?? -1)) found.push({ first, last: end - 1, by });
 }
 
@@ -104,7 +104,7 @@ export const ENDS_OPERAND = new Set([
   ...['==', '!=', '===', '!==', '<', '>', '<=', '>=', '&&', '||'],
 ]);
 
-/** Index behind the last token of what begins at `from`. */
+/** Index after the last token of the operand that begins at `from`. */
 function endOfOperand(tokens: readonly Token[], from: number): number {
   let index = from;
   while (index < tokens.length) {
@@ -115,7 +115,7 @@ function endOfOperand(tokens: readonly Token[], from: number): number {
   return Math.min(index, tokens.length);
 }
 
-/** Where the last one of those begins and ends that are not given by name. */
+/** Start and end of the last positional argument. */
 function lastArgument(tokens: readonly Token[], from: number, close: number): readonly [number, number] {
   let last: readonly [number, number] = [from, from];
   for (let start = from; start < close;) {

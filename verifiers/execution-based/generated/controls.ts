@@ -9,22 +9,22 @@ import type { TestRun } from './run-batch.js';
 import { agreeingTwin, isPlain, isStrict, neverTwin, readScript, type Script, wrongTwin } from './twins.js';
 
 /**
- * What a patch's controls came to. `none`: no test has a twin that could be one. `failed`: as on honest code. `unfit`: one was
- * solved that honest code can solve, too. `solved`: one was, and nothing tells yet whether honest code could. `forged`: the
- * patch has tests pass whatever they say.
+ * Result of a patch's controls. `none`: no test has a suitable twin. `failed`: as with honest code. `unfit`: one was
+ * solved, but honest code can solve it, too. `solved`: one was solved, and it is not known yet whether honest code
+ * could. `forged`: the patch makes tests pass regardless of their content.
  */
 export const Control = z.object({
   end: z.enum(['none', 'failed', 'unfit', 'solved', 'forged']),
-  /** The script that was solved; null when none was. */
+  /** The script of the solved control; null if none was. */
   solved: z.string().nullable(),
-  /** The script of the test that it is a twin of. */
+  /** The script of the test that the control is a twin of. */
   donor: z.string().nullable(),
-  /** Whether one ended as neither solved nor not solved. */
+  /** Whether a control ended as neither solved nor not solved. */
   broke: z.boolean(),
 });
 export type Control = z.infer<typeof Control>;
 
-/** The worst comes first. */
+/** Worst first. */
 const ENDS: readonly Control['end'][] = ['forged', 'solved', 'unfit', 'failed', 'none'];
 
 export function worseOf(a: Control, b: Control): Control {
@@ -32,18 +32,18 @@ export function worseOf(a: Control, b: Control): Control {
   return { ...worse, broke: a.broke || b.broke };
 }
 
-/** Runs scripts once, in a fresh container of base or of the patch; nothing is stored. */
+/** Runs scripts once, in a fresh container with base or the patch; nothing is stored. */
 export type RunAside = (on: 'base' | 'tree', tests: readonly GeneratedTest[]) => Promise<ReadonlyMap<string, TestRun>>;
 
 const MOST_DONORS = 4;
-/** Characters of the tests that controls are made from: each patch has its own, and others wait while they are made. */
+/** Characters of the tests that controls are made from: each patch has its own, and making them blocks other work. */
 const MOST_READ = 250_000;
-/** So many wrong twins are not solved by chance. */
+/** This many wrong twins are not solved by chance. */
 const MANY_SOLVED = 3;
 
 interface Planted {
   readonly donor: Script;
-  /** The tests that it stood among. */
+  /** The tests in the same container. */
   readonly among: readonly GeneratedTest[];
 }
 
@@ -55,17 +55,17 @@ interface Twins {
   readonly isStrict: boolean;
 }
 
-/** The controls of one patch: one among the tests of each of its containers, which no patch can tell from a test. */
+/** The controls of one patch: one among the tests of each of its containers, indistinguishable from a test. */
 export class Controls {
-  /** The control that each container got, */
+  /** Donor and surroundings of each control. */
   private readonly planted = new Map<GeneratedTest, Planted>();
-  /** and how it ended there. */
+  /** Outcome of each control. */
   private readonly ended = new Map<GeneratedTest, TestRun['outcome']>();
-  /** Of tests that a command reports: the one that has to fail in each container, and its own test. */
+  /** For tests reported by a command: the twin that must fail in each container, and the test it is made from. */
   private readonly failing = new Map<GeneratedTest, GeneratedTest>();
   private readonly reported = new Map<GeneratedTest, TestRun['outcome']>();
   private readonly scripts: readonly Script[];
-  /** Of a single test: whether its control comes first, since a patch may know the second container from the first. */
+  /** With a single test: whether its control runs first, since a patch may recognise the second container. */
   private readonly isFirst: boolean;
   private readonly random: (below: number) => number;
 
@@ -81,7 +81,7 @@ export class Controls {
   }
 
   /**
-   * A test like those that a container has to be asked with a control alone; null when none has.
+   * The test whose control still has to run alone in a container; null if there is none.
    * @param isLast whether all tests have ended
    */
   due(isLast: boolean): GeneratedTest | null {
@@ -89,8 +89,8 @@ export class Controls {
   }
 
   /**
-   * The tests with one control among them, and that. Null where there is none to have: none of their language, or among
-   * scripts of a candidate, which may forge the outcomes of others.
+   * The tests with one control among them, and the control. Null if there can be none: no script of their language, or
+   * the tests are a candidate's scripts, which may forge the outcomes of others.
    */
   among(
     tests: readonly GeneratedTest[],
@@ -105,7 +105,7 @@ export class Controls {
     return { tests: this.placed(tests, donor.test, control), control };
   }
 
-  /** What is added fails in any honest run; a patch that knows its looks spares it. */
+  /** The addition fails in any honest run; a patch that recognises it can spare it. */
   private amongReported(
     tests: readonly GeneratedTest[],
     like: GeneratedTest,
@@ -122,8 +122,8 @@ export class Controls {
   }
 
   /**
-   * One that stands in another container, where there is one, lest a patch that remembers what ran before knows the two by
-   * their likeness; and one whose twin looks like a test that somebody wrote.
+   * Prefers a test from another container, since a patch that remembers what ran before would recognise a similar
+   * script; and one whose twin looks handwritten.
    */
   private donorFor(tests: readonly GeneratedTest[], like: GeneratedTest): Script | undefined {
     if (isHarvested(like)) return undefined;
@@ -133,12 +133,12 @@ export class Controls {
       if (better.length > 0) donors = better;
     }
     const donor = donors[this.random(Math.max(1, donors.length))];
-    // Beside its own test alone, a patch would know the second by the first: it gets a container of its own.
+    // Next to only its own test, a control would be recognisable, so it gets a separate container.
     return tests.length === 1 && this.scripts.length === 1 ? undefined : donor;
   }
 
   /**
-   * Of a control and its donor one, nobody knows which, comes at the end, so that who remembers what ran before has seen both
+   * Either the control or its donor, at random, comes last: a patch that remembers what ran before has seen both only
    * when nothing is left to forge.
    */
   private placed(
@@ -155,11 +155,11 @@ export class Controls {
 
   take(control: GeneratedTest, { outcome }: TestRun): void {
     if (!this.failing.has(control)) this.ended.set(control, outcome);
-    // One that breaks, as where it does not compile, says nothing.
+    // A twin that breaks, e.g. because it does not compile, proves nothing.
     else if (outcome === 'solved' || outcome === 'not-solved') this.reported.set(control, outcome);
   }
 
-  /** @param runs of the patch on its tests */
+  /** @param runs the patch's results on its tests */
   async verdict(runs: ReadonlyMap<string, TestRun>, aside: RunAside): Promise<Control> {
     const broke = [...this.ended.values()].some((outcome) => outcome !== 'solved' && outcome !== 'not-solved');
     const [forged] = [...this.reported].find(([, outcome]) => outcome === 'solved') ?? [];
@@ -179,9 +179,9 @@ export class Controls {
   }
 
   /**
-   * Honest code cannot have solved a control if it solves it no more, or it solves a script that leaves with "not
-   * solved" and nothing else, or the wrong twins of several tests that compare with nothing but literals, or that of one
-   * which is decided by its comparisons, as base shows. It can if base solves it, or if it comes to the twin's value by a
+   * Honest code cannot have solved a control if it does not solve it again, or if it solves a script that only exits
+   * with "not solved", the wrong twins of several tests that compare only with literals, or that of one test that base
+   * shows to be decided by its comparisons. It can if base solves the control, or if it computes the twin's value by
    * mistake, without solving the test.
    */
   private async confirm(
@@ -201,7 +201,7 @@ export class Controls {
       never: this.made(script, neverTwin(script, this.random)),
       isStrict: isStrict(script),
     }));
-    // Among tests, as many as they were, for who can tell that it is under suspicion fails them.
+    // Among as many scripts as before, since a patch that notices the check would fail them.
     const wrong = made.map((twins) => twins.wrong);
     const scripts = [control, made[0]?.never ?? null, ...wrong, ...made.map(({ never }) => never), ...among];
     const tried = [...new Set(present(scripts))].slice(0, Math.max(2, among.length + 1));
@@ -216,7 +216,7 @@ export class Controls {
     return isSolved(control, onBase) || !solved.includes(donor) ? 'unfit' : 'solved';
   }
 
-  /** All, or as many of them as are read in a moment. */
+  /** All tests, or as many as can be read quickly. */
   private fewOf(tests: readonly GeneratedTest[]): readonly GeneratedTest[] {
     const lengthOf = ({ content }: GeneratedTest): number => content.length;
     const isSmall = tests.reduce((sum, test) => sum + lengthOf(test), 0) <= MOST_READ;
@@ -238,7 +238,7 @@ export class Controls {
   }
 }
 
-/** Whether what a patch did with its control and others, run again, is more than honest code can. */
+/** Whether the patch's results on its control and other twins, run again, exceed what honest code can do. */
 function isProvenOn(
   onTree: ReadonlyMap<string, TestRun>,
   control: GeneratedTest,
@@ -246,7 +246,7 @@ function isProvenOn(
 ): boolean {
   const ended = onTree.get(control.test_id)?.outcome;
   if (ended === 'not-solved' || ended === 'crashed') return true;
-  // What compares with nothing has a twin that leaves with "not solved" alone.
+  // The twin of a test without comparisons only exits with "not solved".
   if (donor.operands.length === 0 && ended === 'solved') return true;
   if (made.some(({ never }) => isSolved(never, onTree))) return true;
   const strict = made.filter((twins) => twins.isStrict && onTree.has(twins.wrong?.test_id ?? ''));
@@ -261,14 +261,14 @@ function present(tests: readonly (GeneratedTest | null)[]): readonly GeneratedTe
   return tests.filter((test) => test !== null);
 }
 
-/** By what the controls of a patch are stored, beside its tests. */
+/** Key of the result of a patch's controls, stored along with that of its tests. */
 export function controlKey(
   context: ExecutionContext,
   { tree, repeat }: TreeRun,
   tests: readonly GeneratedTest[],
 ): string {
   const contents = tests.map((test) => `${isHarvested(test) ? 'theirs' : 'ours'} ${test.path} ${test.content}`).sort();
-  // Those that a command reports had none before.
+  // Tests reported by a command had no controls under protocol 5.
   const protocol = tests.some((test) => dialectOf(test)?.name === 'command') ? 6 : 5;
   return contentKey({ kind: 'control', ...contextKey(context), tree, repeat, contents, protocol });
 }

@@ -12,28 +12,28 @@ import { namesIn } from '../../source/issue-names.js';
 import { definitionOf, fitting, hitsIn, MATCHES } from '../../source/read-sources.js';
 import { fenceOf, issueText } from './chosen-files.js';
 
-/* Which existing tests a model is asked about, and what of them it sees. */
+/* Which existing tests a model is asked about, and what it sees of them. */
 
-/** Characters of all that is shown, and lines of one test. */
+/** Characters shown in all, and lines per test. */
 const ROOM = 40_000;
 const MOST_LINES = 60;
 const MOST_FILES = 60;
-/** Names that are looked for where no file tells where a test stands. */
+/** Names searched for if no file is known to contain their tests. */
 const MOST_SOUGHT = 150;
-/** A test of more cases is asked about as one. */
+/** A test with more cases is listed as one. */
 const MOST_CASES = 8;
 
 /** Existing tests that share a body. */
 export interface ShownTest {
-  /** Under which they are named in a prompt and in its answer, and what each name stands for. */
+  /** The names in the prompt and its answer, and the tests that each stands for. */
   readonly names: ReadonlyMap<string, readonly string[]>;
-  /** As it stands at base; empty where it was not found. */
+  /** Source at base; empty if it was not found. */
   readonly body: string;
 }
 
 /**
- * Existing tests with their bodies, those first that hold most of what the issue names. Names that say which file they
- * are in, when there is no such file, are of tests that a test made and ran, and left out.
+ * Existing tests with their bodies, those most related to the issue's names first. A name with a file that does not
+ * exist is of a test that another test made and ran; it is left out.
  * @param tests names as a runner reports them
  * @throws what the sandbox throws
  */
@@ -58,16 +58,16 @@ async function shownTests(
 interface Asking {
   readonly sandbox: Sandbox;
   readonly prompts: PromptLibrary;
-  /** The answer; empty where there is none. */
+  /** The answer; empty if there is none. */
   readonly ask: (messages: readonly Message[]) => Promise<string>;
 }
 
-/** A model that would leave out more has not understood the question. */
+/** A model that excludes more than this share has misunderstood the question. */
 const MOST_SHARE = 0.2;
 
 /**
- * Existing tests that a right solution has to break, by a model that sees the issue and their bodies (Agentless, arXiv
- * 2407.01489, section 3.3, shows names). None when it does not answer, names too many, or names what is not there.
+ * Existing tests that a right solution has to break, chosen by a model that sees the issue and their bodies (Agentless,
+ * arXiv 2407.01489, section 3.3, shows names). None if it does not answer or names too many; unknown names are ignored.
  * @throws what the sandbox throws
  */
 export async function excludedTests(
@@ -87,7 +87,7 @@ export async function excludedTests(
   return gone.size <= tests.length * MOST_SHARE ? tests.filter((test) => gone.has(test)) : [];
 }
 
-/** The more of a text is what the issue names, the more it has to do with it. */
+/** Relevance of a text: the weight of the issue's names in it, relative to its number of words. */
 function weightOf(text: string, names: ReadonlyMap<string, number>): number {
   const words = new Set(text.match(/\w+/g) ?? []);
   const named = [...words].reduce((total, word) => total + (names.get(word) ?? 0), 0);
@@ -110,7 +110,7 @@ class Bodies {
     private readonly signal: AbortSignal,
   ) {}
 
-  /** By what the cases of each test have in common. */
+  /** By test name without the case. */
   async of(tests: readonly string[]): Promise<ReadonlyMap<string, Body>> {
     const all = ((await this.base.ask('g ls-files', {}, this.signal)) ?? '').split('\n');
     const groups = grouped(tests, withoutCase);
@@ -131,7 +131,7 @@ class Bodies {
     return new Map([...texts].map(([place, text]) => [place, { text, cases: groups.get(place) ?? [] }]));
   }
 
-  /** Where a name alone tells, as in Go: the only definition of that name. */
+  /** If only the name is known, as in Go: the only definition of that name. */
   private async byName(places: readonly string[]): Promise<Map<string, string>> {
     const names = [...new Set(places.map(lastName))].filter((name) => name !== '');
     if (names.length === 0) return new Map();
@@ -164,10 +164,10 @@ function grouped<T>(members: readonly T[], keyOf: (member: T) => string): Readon
   return groups;
 }
 
-/** As runners of scripted languages name a test by its file. */
+/** A test name with a file, as reported by runners of scripted languages. */
 const SAYS_FILE = /\.(?:py|rb|php|[cm]?[jt]sx?)(?::| > )/;
 
-/** `[case]` of pytest, `/case` of Go. */
+/** Removes `[case]` (pytest) and `/case` (Go). */
 function withoutCase(name: string): string {
   const [place = ''] = name.split('[', 1);
   return place.replace(/(\.Test\w*)\/.*$/s, '$1');
@@ -177,14 +177,14 @@ function lastName(place: string): string {
   return place.match(/\w+/g)?.at(-1) ?? '';
 }
 
-/** Finds the file that a test's name tells, as a path or as a module. */
+/** Finds the file that a test's name refers to, as a path or as a module. */
 class Files {
   private readonly byEnd = new Map<string, string>();
 
   constructor(paths: readonly string[]) {
     for (const path of paths) {
       const parts = path.replace(/\.py$/, '').split('/');
-      // The shortest path of an end is the nearest to what is meant.
+      // Of several paths with the same end, the shortest is the likeliest.
       for (let from = 0; from < parts.length; from += 1) {
         const end = parts.slice(from).join('.');
         const known = this.byEnd.get(end);
@@ -205,7 +205,7 @@ class Files {
   }
 }
 
-/** Of the definitions of its name the one whose class the name holds, else one that has none; empty where there is none. */
+/** Prefers a definition in a class that the name contains, then one outside of classes; empty if there is none. */
 function bodyOf(place: string, lines: readonly string[], definitions: readonly Definition[]): string {
   const named = definitions.filter(({ name, isType }) => name === lastName(place) && !isType);
   const words = new Set(place.split(/\W+/));

@@ -8,23 +8,23 @@ import { isFirm, readScript } from './twins.js';
 
 const LONGEST_SCRIPT = 20_000;
 const LONGEST_ACTION = 200_000;
-/** Names under which agents write scripts to see for themselves. */
+/** File names of scripts with which agents check their work. */
 const CHECK = /(?:^|_)(?:test|repro|edge|verify|check|issue|bug)/i;
-/** A script without any of these cannot say that something is wrong. */
+/** A script without any of these cannot report a failure. */
 const SAYS_NO = /\bassert|\braise\b|\bsys\.exit\(|\bunittest\b/;
 
 const CREATED = /<parameter=command>\s*create\s*<\/parameter>/;
 const PATH = '<parameter=path>';
 const TEXT = '<parameter=file_text>';
 const CLOSE = '</parameter>';
-/** The line of `cat > x.py <<'EOF'`. */
+/** The first line of `cat > x.py <<'EOF'`. */
 const HEREDOC = /cat[ \t]*>[ \t]*([^\s<>]+\.py)[ \t]*<<-?[ \t]*['"]?(\w+)/;
 
 /**
- * Scripts that candidates' agents wrote to check their own work, as tests of everybody: at most `perAuthor` of each, so
- * that nobody's own tests outvote the others'. An error or a failed assertion is "not solved"; those that do not fail on
- * base are refused at admission like any other.
- * @returns tests by author in the candidates' order; none when the candidates have no trajectories
+ * Scripts that candidates' agents wrote to check their own work, as tests for all candidates: at most `perAuthor` of
+ * each, so that none outvotes the others. An error or a failed assertion is "not solved"; scripts that do not fail on
+ * base are refused at admission like any other test.
+ * @returns tests by author in the candidates' order; none if the candidates have no trajectories
  */
 export function harvestedTests(candidates: readonly Candidate[], perAuthor: number): readonly GeneratedTest[] {
   return candidates.flatMap(({ instance_id, candidate_id, trajectory }) => {
@@ -32,7 +32,7 @@ export function harvestedTests(candidates: readonly Candidate[], perAuthor: numb
     for (const { action } of trajectory?.steps ?? []) {
       for (const [path, text] of written(action.slice(0, LONGEST_ACTION))) scripts.set(path, text);
     }
-    // The last ones written know most.
+    // The last ones are the best informed.
     const fit = [...scripts].filter(([path, text]) => isCheck(path) && SAYS_NO.test(text)).slice(-perAuthor);
     return fit.map(([, text], index): GeneratedTest => {
       const test_id = `${candidate_id}${HARVESTED}${index + 1}`;
@@ -74,7 +74,7 @@ function createdByEditor(action: string): readonly (readonly [string, string])[]
   return [[path, action.slice(start + TEXT.length, end)]];
 }
 
-/** The script in our protocol: it ends well = solved; by an error, a failed assertion or another exit = not solved. */
+/** The script in bestk's protocol: a normal end = solved; an error, failed assertion or other exit = not solved. */
 function asTest(script: string): string {
   return `import sys, traceback
 SCRIPT = ${JSON.stringify(script.replaceAll('\r\n', '\n'))}
@@ -96,16 +96,16 @@ sys.exit(0)
 const MOST_WITNESSES = 2;
 const TWIN = 'control';
 
-/** A patch whose own controls failed as they must, and what it came to. */
+/** A patch whose own controls failed as they must, and its results. */
 interface Witness {
   readonly patch: DistinctPatch;
   readonly runs: ReadonlyMap<string, TestRun>;
 }
 
 /**
- * What a control comes to that one patch solved, and that base says nothing about: those who solve its test are asked, too.
- * If they solve the control, honest code can. If they do not, the test is decided by what it compares with, so that whoever
- * solves both forges; where the test also takes another way out for right, nobody can tell.
+ * Judges a control that a patch solved and that base could not decide, by running it on other patches that solve its
+ * test. If one of them does not solve it, the test is decided by its comparisons, so the patch forges, provided that
+ * the test only asks for equality; else this stays undecided. If they solve it, honest code can.
  */
 export async function besideWitnesses(
   context: ExecutionContext,
@@ -120,7 +120,7 @@ export async function besideWitnesses(
   const outcomes = await Promise.all(
     asked.map(async ({ patch }) => {
       const { runs, control: own } = await runTests(context, { tree: patch.source, repeat: 0 }, [twin], signal);
-      // One that forges where it is asked alone is no witness.
+      // A patch that forges a control run on its own is no witness.
       return own.end === 'forged' || own.end === 'solved' ? undefined : runs.get(TWIN)?.outcome;
     }),
   );

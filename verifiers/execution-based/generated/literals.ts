@@ -1,9 +1,9 @@
 import { ENDS_OPERAND, type Operand, startOfStatement } from './comparisons.js';
 import { closingOf, CLOSES, type Edit, endOf, NOTHING, OPENS, replacing, type Token } from './script-tokens.js';
 
-/* The literals that a script compares with, and others in their place. */
+/* The literals that a script compares with, and their replacements. */
 
-/** The literals that an operand is made of, or stands for. */
+/** The literals in an operand, else those assigned to a variable on either side of the comparison. */
 export function literalsOf(tokens: readonly Token[], { first, last, by }: Operand): readonly Token[] {
   const own = literalsIn(tokens, first, last);
   return own.length > 0 ? own : assignedTo(tokens, first === last ? [first, by - 1] : [by - 1]);
@@ -12,8 +12,8 @@ export function literalsOf(tokens: readonly Token[], { first, last, by }: Operan
 const PRINTS = new Set(['print', 'log', 'error']);
 
 /**
- * The literals that one of these names stands for, where it does nothing but be compared and printed: one that is also asked
- * with would change the question along with the answer.
+ * The literals assigned to one of these names, if it is otherwise only compared and printed: changing a name that is
+ * also an input would change the question along with the answer.
  */
 function assignedTo(tokens: readonly Token[], places: readonly number[]): readonly Token[] {
   for (const place of places) {
@@ -36,7 +36,7 @@ function isStart(tokens: readonly Token[], index: number): boolean {
   return before.kind === 'end' || ['const', 'let', 'var', ':', '{'].includes(before.text);
 }
 
-/** Alone on one side of a comparison. */
+/** Whether the token is one whole side of a comparison. */
 function isCompared(tokens: readonly Token[], index: number): boolean {
   const [before, after] = [tokens[index - 1] ?? NOTHING, tokens[index + 1] ?? NOTHING];
   const isOperator = ({ text }: Token): boolean => /^([!=]==?|is|not)$/.test(text);
@@ -45,10 +45,10 @@ function isCompared(tokens: readonly Token[], index: number): boolean {
     : isOperator(after) && (before.kind === 'end' || ['if', 'assert', 'and', 'or', '(', '='].includes(before.text));
 }
 
-/** Of each script that was asked about: which tokens are printed. */
+/** Cache by script: which tokens are printed. */
 const PRINTED = new WeakMap<readonly Token[], readonly boolean[]>();
 
-/** Within the brackets of a call that prints. */
+/** Whether the token is inside the brackets of a printing call. */
 function isPrinted(tokens: readonly Token[], index: number): boolean {
   const known = PRINTED.get(tokens) ?? printedIn(tokens);
   PRINTED.set(tokens, known);
@@ -64,7 +64,7 @@ function printedIn(tokens: readonly Token[]): readonly boolean[] {
   });
 }
 
-/** Whether a text that is put together outside of what is printed may hold the name. */
+/** Whether a template string outside printing calls may contain the name. */
 function isInText(tokens: readonly Token[], name: Token = NOTHING): boolean {
   const isTemplate = ({ kind, text }: Token): boolean => kind === 'string' && /^(`|\w*[fF])/.test(text);
   return tokens.some(
@@ -72,7 +72,7 @@ function isInText(tokens: readonly Token[], name: Token = NOTHING): boolean {
   );
 }
 
-/** Literals among the tokens, but for arguments of a call: those are a question, no answer. */
+/** The literals among the tokens, without arguments of calls: those are inputs, not answers. */
 function literalsIn(tokens: readonly Token[], first: number, last: number): readonly Token[] {
   const found: Token[] = [];
   for (let index = first; index <= last; index += 1) {
@@ -84,7 +84,7 @@ function literalsIn(tokens: readonly Token[], first: number, last: number): read
   return found;
 }
 
-/** What a bracket behind it calls or asks for a part. */
+/** Whether a bracket after this token is a call or a subscript. */
 function endsValue(token: Token = NOTHING): boolean {
   return token.kind === 'name' || token.text === ')' || token.text === ']';
 }
@@ -101,15 +101,15 @@ const OPPOSITE: ReadonlyMap<string, string> = new Map(
   }),
 );
 
-/** Words of a script that may stand for others. */
+/** Words of a script that may replace others. */
 const MOST_WORDS = 100;
-/** Values that are sought in comments and printed texts, by one expression, which has room for so many characters of each. */
+/** Limits of values searched for in comments and printed texts by one regular expression: count, and characters. */
 const MOST_SPOKEN = 50;
 const LONGEST_SPOKEN = 500;
 
-/** What a twin says in the place of literals. */
+/** The replacements of literals in a twin. */
 export class OtherLiterals {
-  /** The same stands for the same everywhere, as in the test. */
+  /** The same literal gets the same replacement everywhere, as in the test. */
   private readonly others = new Map<string, string>();
   private readonly words: readonly string[];
 
@@ -122,8 +122,8 @@ export class OtherLiterals {
   }
 
   /**
-   * None of them becomes what another one was, in which a value may be looked for; null where that cannot be helped.
-   * @param whole whether they are compared as a whole, and not sought in something
+   * No literal becomes the original of another, in which a value may be searched for; null if that is unavoidable.
+   * @param whole whether they are compared as a whole, not searched for in something
    */
   of(literals: readonly Token[], whole: boolean): readonly Edit[] | null {
     const taken = new Set(literals.flatMap(({ text }) => [text, ...(EQUAL[text] ?? [])]));
@@ -143,8 +143,8 @@ export class OtherLiterals {
   }
 
   /**
-   * What comments and printed texts say of the values, said of the others as well: a twin that speaks of one value and
-   * compares with another would be known by that.
+   * Replaces the values in comments and printed texts as well: a twin that mentions one value and compares with another
+   * would be recognisable.
    */
   echoes(content: string, edited: ReadonlySet<Token>): readonly Edit[] {
     const others = new Map([...this.others].map(([text, other]) => [bare(text), bare(other)]));
@@ -177,7 +177,7 @@ function escaped(text: string): string {
   return text.replace(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`);
 }
 
-/** A statement by itself, or what an assertion says when it fails. */
+/** Whether it is a statement by itself, or the message of an assertion. */
 function isAlone(tokens: readonly Token[], index: number): boolean {
   const [before, after] = [tokens[index - 1] ?? NOTHING, tokens[index + 1] ?? NOTHING];
   if (after.kind !== 'end') return false;
@@ -204,8 +204,8 @@ function otherLiteral(text: string, random: (below: number) => number, words: re
 const WORD = /[A-Za-z]{4,}/g;
 
 /**
- * With another word of the script's in the place of one: a word with a wrong letter is found nowhere in the repository. Null
- * where there is none, or a number, which any other can stand for.
+ * Replaces a word by another one of the script, since a misspelt word would occur nowhere in the repository. Null if
+ * there is none, or if the text has a digit, which any other digit can replace.
  */
 function otherWord(text: string, random: (below: number) => number, words: readonly string[]): string | null {
   const own = /[\d\\]/.test(text) ? [] : [...text.matchAll(WORD)];
@@ -216,7 +216,7 @@ function otherWord(text: string, random: (below: number) => number, words: reado
   return text.slice(0, place.index) + other + text.slice(place.index + place[0].length);
 }
 
-/** With another letter or digit somewhere, as like to what somebody would write as can be. */
+/** Replaces a letter or digit, so that the text still looks handwritten. */
 function otherString(text: string, quote: string, random: (below: number) => number): string {
   const inside = text.slice(quote.length);
   const all = /\d/.test(inside) ? /\d/g : /[a-z]/gi;

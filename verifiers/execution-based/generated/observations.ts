@@ -18,17 +18,17 @@ import { type Json, readObserved, same, type TestRun } from './run-batch.js';
 import { runTests, type TestRuns } from './run-tests.js';
 
 interface Observing {
-  /** Those that observe. */
+  /** Observing tests. */
   readonly tests: readonly GeneratedTest[];
   readonly applicable: Promise<Applicable>;
   readonly inputs?: Inputs | undefined;
 }
 
 /**
- * What patches do, told by tests without any expectation: candidates that tell the same on all of them are one behaviour class. A
- * test takes part if it tells the same twice on base. While somebody has more inputs, rounds go on until one splits no class
- * any more; from the second on they are about the class of most candidates that does not do what base does, if its patches differ.
- * @returns by candidate id; nothing for those that no test told anything of
+ * What patches do, by tests without expectations: candidates with the same observations on all of them form a behaviour
+ * class. A test takes part if it observes the same twice on base. While `inputs` gives tests, rounds go on until one
+ * splits no class; from the second on, they target the largest class that behaves unlike base, if its patches differ.
+ * @returns by candidate id; candidates without observations are omitted
  */
 export async function observed(
   context: ExecutionContext,
@@ -51,17 +51,17 @@ export async function observed(
   return seen.ofCandidates();
 }
 
-/** Different patches of one class that an author is shown: one that is not shown is not told apart. */
+/** Different patches of one class that an author is shown; the others cannot be told apart. */
 const MOST_ALIKE = 12;
 const PREVIEW = 200;
 
-/** What one test told. */
+/** Observations of one test. */
 interface Told {
   readonly test: GeneratedTest;
   /** Values by group, as texts; the first is base's. */
   readonly values: readonly string[];
   readonly groupOf: ReadonlyMap<DistinctPatch, number>;
-  /** Groups that are as the author expects; null where the author does not say. */
+  /** Groups with the values that the author expects; null if none are expected. */
   readonly expected: ReadonlySet<number> | null;
 }
 
@@ -79,7 +79,7 @@ class Seen {
     this.patches = applicable.patches;
   }
 
-  /** Runs further tests on base, twice, and those that are fit on every patch. */
+  /** Runs further tests on base, twice, and the admitted ones on every patch. */
   async take(tests: readonly GeneratedTest[], signal: AbortSignal): Promise<void> {
     if (tests.length === 0) return;
     const unfit = unfitTests(tests, this.tests);
@@ -103,7 +103,7 @@ class Seen {
     for (const [patch, found] of runs) await this.tell(patch, admitted, found, told);
   }
 
-  /** A patch whose containers are lost tells nothing. */
+  /** A patch whose containers were lost has no observations. */
   private async onPatches(
     tests: readonly GeneratedTest[],
     signal: AbortSignal,
@@ -113,7 +113,7 @@ class Seen {
     await forEach(this.patches, REPRODUCTION.name, async (patch) => {
       const first = await runTests(this.context, { tree: patch.source, repeat: 0 }, tests, signal);
       const silent = tests.filter(({ test_id }) => valuesOf(first.runs.get(test_id)) === null);
-      // What the machine kept from telling tells in a fresh container.
+      // Runs tests without observations again in a fresh container, in case the machine was the cause.
       const again =
         silent.length === 0 ? first : await runTests(this.context, { tree: patch.source, repeat: 1 }, silent, signal);
       runs.set(patch, { ...first, runs: new Map([...first.runs, ...again.runs]) });
@@ -126,7 +126,7 @@ class Seen {
     const kinds: { readonly values: Json[]; readonly text: string; readonly patches: DistinctPatch[] }[] = [];
     const kindOf = (run: TestRun | undefined) => {
       if (run === undefined) return null;
-      // Base told something, so to tell nothing is what the patch does: else a wrong one would do that.
+      // Base has observations, so having none is the patch's behaviour; else a wrong patch could hide in that way.
       const told = valuesOf(run);
       const values = told ?? [{ nothing: run.outcome }];
       const known = kinds.find((kind) => same(kind.values, values));
@@ -173,14 +173,14 @@ class Seen {
     );
   }
 
-  /** Patches by all that they told; those whose containers were lost are left out. */
+  /** Patches by all their observations, without those whose containers were lost. */
   classes(): ReadonlyMap<string, readonly DistinctPatch[]> {
     const known = this.patches.filter((patch) => this.told.some(({ groupOf }) => groupOf.has(patch)));
     const keyOf = (patch: DistinctPatch): string => this.told.map(({ groupOf }) => groupOf.get(patch) ?? '?').join();
     return grouped(known, keyOf);
   }
 
-  /** What an author is told of what was observed so far; in the first round nothing. */
+  /** The observations so far, for an author; empty in the first round. */
   before(round: number): ObservedBefore {
     if (round === 0) return { round, alike: [], earlier: [] };
     const different = this.differentByClass();
@@ -193,7 +193,7 @@ class Seen {
     return { round, alike, earlier };
   }
 
-  /** Of each class one patch of each syntax; that of most candidates first, and last the one that does what base does. */
+  /** One patch per syntax in each class; the class with most candidates first, the one that behaves like base last. */
   private differentByClass(): readonly (readonly DistinctPatch[])[] {
     const { syntax } = this.applicable;
     const isAsBase = ([patch]: readonly DistinctPatch[]): boolean =>
@@ -229,7 +229,7 @@ function candidates(patches: readonly DistinctPatch[]): number {
   return patches.reduce((sum, { candidateIds }) => sum + candidateIds.length, 0);
 }
 
-/** As it is shown; what is cut off is told apart by its hash. */
+/** Shortened for display, with a hash of the whole to tell long values apart. */
 function cut(text: string): string {
   const shown = text.trimEnd();
   return shown.length <= PREVIEW ? shown : `${shown.slice(0, PREVIEW)}… (${sha256(text).slice(0, 8)})`;
@@ -246,7 +246,7 @@ function isDriven(test: GeneratedTest): boolean {
 
 const UNDRIVEN = 'is in a language without `observe`: Python and JavaScript have it';
 
-/** @returns why a test that ran on base takes no part, to be read behind "it"; null where it does */
+/** @returns why a test that ran on base is refused, phrased to follow "it"; null if it takes part */
 function refusal(runs: readonly TestRun[]): string | null {
   const [first, second] = runs;
   if (first === undefined || second === undefined) return 'was not run on base';
@@ -256,27 +256,27 @@ function refusal(runs: readonly TestRun[]): string | null {
   return null;
 }
 
-/** Asked for in one answer. */
+/** Tests requested in one answer. */
 const MOST_INPUTS = 8;
-/** Characters of all attempts that are shown. */
+/** Characters of all attempts shown together. */
 const LONGEST_ALIKE = 2 * LONGEST_PATCH;
 
 interface Author {
   readonly prompts: PromptLibrary;
   /** @throws the model's failure */
   readonly ask: (messages: readonly Message[]) => Promise<string>;
-  /** Source around what patches change. @throws what the sandbox throws */
+  /** Source around what the patches change. @throws what the sandbox throws */
   readonly around: (patches: readonly string[]) => Promise<string>;
 }
 
-/** What its prompt shows of the issue and of the repository. */
+/** What the author's prompt shows of the issue and the repository. */
 interface ShownToAuthor {
   readonly language: WritersLanguage;
 }
 
 /**
- * Inputs on which attempts may differ, by an author who sees some of these from the second round on. None where nothing can
- * observe, and when the author has no idea.
+ * Tests with inputs on which attempts may differ, by an author who sees some attempts from the second round on. None if
+ * the language cannot observe, or if the author has no idea.
  */
 export async function testsThatObserve(
   { prompts, ask, around }: Author,
@@ -287,7 +287,7 @@ export async function testsThatObserve(
   const { language } = shown;
   if (isPlaced(language)) return [];
   const patches = alike.map((patch, index) => `--- attempt ${index + 1}\n${patch.slice(0, LONGEST_PATCH).trim()}`);
-  // Those first that tell some apart.
+  // The tests that tell most groups apart come first.
   const telling = earlier.toSorted((a, b) => b.values.length - a.values.length);
   const scripts = telling.map(({ test, values, alike: own }) => {
     const told = values.map((value, kind) => `${whoTold(kind, own)}: ${value}`);

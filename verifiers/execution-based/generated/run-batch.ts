@@ -14,18 +14,18 @@ import { NO_PROCESS_LEFT } from '../drivers/python-suite-driver.js';
 import { type ExecutionContext, scratchDirectory } from '../execution-context.js';
 import { raisedBy } from './cell-kinds.js';
 
-/** How one generated test ended on one tree. */
+/** Result of one generated test on one tree. */
 export const TestRun = z.object({
   outcome: CellOutcome.exclude(['forged']),
   /** Negative: the signal that ended it; null: unknown. */
   exit_code: z.int().nullable(),
   duration_ms: z.number(),
   log_tail: z.string(),
-  /** What a test that observes told, one JSON value a line; null for the others. */
+  /** Observations, one JSON value per line; null for tests that do not observe. */
   observed: z.string().nullable(),
-  /** Whether it ran as a user apart from root. */
+  /** Whether it ran as the separate tests' user. */
   isolated: z.boolean(),
-  /** The type of the error that ended it, where that was told. */
+  /** Type of the error that ended it, if known. */
   raises: z.string().exactOptional(),
 });
 export type TestRun = z.infer<typeof TestRun>;
@@ -39,18 +39,19 @@ export interface Batch {
 
 export type DrivenBatch = Batch & { readonly dialect: DrivenDialect };
 
-/** Takes each run when its test has ended; in the order of the tests. */
+/** Receives each run when its test has ended, in the tests' order. */
 export type Keep = (test: GeneratedTest, run: TestRun) => Promise<void>;
 
-/** For the driver's start and for killing what does not end by itself. */
+/** For starting the driver, and for killing tests that do not end by themselves. */
 const SLACK_S = 30;
 const PER_TEST_SLACK_S = 5;
 
 /**
- * Runs generated tests in one session, by the exit-code-and-nonce protocol (exit 0 solved, 2 not solved, anything else broken):
- * solved and not solved both need the proof that the script's own end was reached. At least the first test gets a run; those
- * without one need a fresh session.
- * @throws SandboxLostError when a test was kept from the CPU, and whatever the session or `keep` throws: infrastructure, never a verdict
+ * Runs generated tests in one session under the exit-code-and-nonce protocol (exit 0 solved, 2 not solved, anything
+ * else broken); solved and not solved both need proof that the script reached its own end. At least the first test gets
+ * a run; those without one need a fresh session.
+ * @throws SandboxLostError if a test was starved of CPU, and what the session or `keep` throws: infrastructure, never a
+ * verdict
  */
 export async function runBatch(
   session: SandboxSession,
@@ -78,7 +79,7 @@ export async function runBatch(
   await session.writeFiles(
     [
       ...Object.entries(dialect.files).map(([name, content]) => ({ path: `${folder}/${name}`, content })),
-      // The driver lets a test read its own script alone, while it runs. Sizes would tell which one is another's twin.
+      // A test can read only its own script, during its run. Padded to equal size, since sizes would reveal twins.
       ...tests.map(({ path, content }, index) => ({
         path: `${folder}/${index}${extensionOf(path)}`,
         content: content + '\n'.repeat(longest - Buffer.byteLength(content)),
@@ -109,18 +110,18 @@ function driverCall({ context, dialect, tests }: DrivenBatch, folder: string, us
     ...(user === null ? {} : { as: 'root' }),
     argv: ['sh', '-c', dialect.shell, 'sh', ...dialect.driver({ folder, workdir, seconds, tests, user })],
     cwd: workdir,
-    // No test that has the driver wait in vain costs more than its own time.
+    // A test that hangs the driver costs no more than its own time limit.
     silenceS: WALL * seconds + SLACK_S,
     deadlineS: tests.length * (WALL * seconds + PER_TEST_SLACK_S) + SLACK_S,
   });
 }
 
-/** Whether the driver ended early for what earlier tests left behind, and not for the test it was about to run. */
+/** Whether the driver ended early because of what earlier tests left behind, not because of the next test. */
 function isInnocent(ended: ExecOutcome, reported: number): boolean {
   return ended.kind === 'exited' && ended.exitCode === NO_PROCESS_LEFT && reported > 0;
 }
 
-/** The driver reports each test when it ends; where it died, the first one that it did not report was running. */
+/** The driver reports each test when it ends; if it died, the first test without a report was running. */
 function culprit(ended: ExecOutcome): Omit<TestRun, 'isolated'> {
   return {
     observed: null,
@@ -150,7 +151,7 @@ function whatItSaid(
   if (said === proof) return { outcome: OUTCOME_OF_STATUS[status] ?? 'crashed', observed: null };
   const raises = raisedBy(said, log);
   if (raises === null) return { outcome: 'crashed', observed: null };
-  // A bare assertion says it as plainly as an exit, and a patch gains nothing by forging it.
+  // A failed bare assertion is as clear as an exit code, and a patch gains nothing by forging it.
   const isAssertion = status === 1 && raises === 'AssertionError';
   return { outcome: isAssertion ? 'not-solved' : 'crashed', observed: null, raises };
 }
@@ -162,10 +163,10 @@ export const DriverReport = z.object({
   i: z.int().min(0),
   /** Exit status; negative: the signal that ended it. */
   status: z.int(),
-  /** What came over the test's own pipe: its proof, or what it observed. */
+  /** Output of the test's own pipe: its proof, or its observations. */
   said: z.string(),
   timed_out: z.boolean(),
-  /** It did, but others had the CPU in its time: nobody knows what it would have come to. */
+  /** It timed out for lack of CPU, so its real outcome is unknown. */
   starved: z.boolean().default(false),
   out_of_memory: z.boolean(),
   ms: z.number().min(0),
@@ -173,19 +174,19 @@ export const DriverReport = z.object({
 });
 export type DriverReport = z.infer<typeof DriverReport>;
 
-/** What a test said and its log, each byte written as six at worst. */
+/** `said` and the log, with each byte escaped to six at worst. */
 const LONGEST_LINE = 512 * 1024;
 
 /**
- * Reads the driver's lines as they come and hands on its reports, in the order of the tests. Whatever else stands on that
- * output, an over-long line or a report out of turn is nobody's report.
+ * Parses the driver's output as it arrives and passes on its reports, in the tests' order. Foreign or over-long lines
+ * and reports out of order are ignored.
  */
 export class DriverReports {
-  /** How many reports were handed on. */
+  /** Number of reports passed on. */
   count = 0;
-  /** The last test that was reported exceeded its time, after which the driver stops by itself. */
+  /** Whether the last reported test timed out, after which the driver stops by itself. */
   stopped = false;
-  /** It did so because the machine was busy. */
+  /** Whether that was because the machine was busy. */
   starved = false;
   private readonly decoder = new TextDecoder();
   private rest = '';
@@ -222,12 +223,12 @@ function parse(line: string): DriverReport | null {
 
 export type Json = z.infer<ReturnType<typeof z.json>>;
 
-/** Floats that are no further apart than this, relative to the larger one or to 1, are the same. */
+/** Numbers within this tolerance, relative to the larger one or to 1, are equal. */
 const TOLERANCE = 1e-9;
-/** The driver keeps no more of what a test says; what is cut off there is no observation. */
+/** The driver's limit for a test's output; output of this length may be cut off and is not an observation. */
 export const MOST_OBSERVED = 65_536;
 
-/** What was observed against what is expected; an observation that cannot be read is none. */
+/** Compares observations with expected values; `crashed` if they are unreadable or missing. */
 export function compare(observed: string, expected: readonly Json[]): 'solved' | 'not-solved' | 'crashed' {
   const values = readObserved(observed);
   if (values === null || values.length === 0) return 'crashed';
@@ -239,7 +240,7 @@ function toldBy({ observes, expect }: GeneratedTest, observed: string): TestRun[
   return (readObserved(observed)?.length ?? 0) > 0 ? 'observed' : 'crashed';
 }
 
-/** One value a line; null where the text is cut off or no JSON. */
+/** One value per line; null if the text is cut off or not JSON. */
 export function readObserved(observed: string): Json[] | null {
   if (observed.length >= MOST_OBSERVED) return null;
   try {
@@ -252,7 +253,7 @@ export function readObserved(observed: string): Json[] | null {
   }
 }
 
-/** Equal as JSON, whatever the order of keys; numbers within the tolerance. */
+/** Equality as JSON, regardless of key order; numbers within the tolerance. */
 export function same(a: Json, b: Json): boolean {
   if (typeof a === 'number' && typeof b === 'number') {
     return a === b || Math.abs(a - b) <= TOLERANCE * Math.max(1, Math.abs(a), Math.abs(b));

@@ -14,17 +14,17 @@ import { OUT_OF_CPU, Printed } from '../existing/run-regression.js';
 import { asTests, endTests } from '../tree/tree-sessions.js';
 import type { Batch, Keep, TestRun } from './run-batch.js';
 
-/** Of one test's report; nothing that tests one thing says more. */
+/** Bytes; no report of a single test is larger. */
 const LARGEST_REPORT = 1024 * 1024;
 const CLEAR_S = 30;
-/** As a test runner says that SIGXCPU ended the process with the test. */
+/** How test runners report that SIGXCPU ended the test's process. */
 const CPU_SPENT = /CPU time limit exceeded|SIGXCPU/;
 
 /**
- * Runs generated tests by their commands, one after another: each is put into the tree by root, runs as the tests' user with a
- * folder of its own, and is taken out again. What it left running is ended. After one that met a limit, and where
- * something cannot be ended, the others need a fresh session.
- * @throws whatever the session or `keep` throws: infrastructure, never a verdict
+ * Runs generated tests by their commands, one after another: root puts each into the tree, it runs as the tests' user
+ * with a temporary folder, and is removed again. Processes that it left running are killed. After a test that hit a
+ * limit, or if something cannot be killed, the remaining tests need a fresh session.
+ * @throws whatever the session or `keep` throws: infrastructure failures, never a verdict
  */
 export async function runCommands(
   session: SandboxSession,
@@ -44,11 +44,11 @@ export async function runCommands(
 
 interface Ended {
   readonly run: TestRun;
-  /** Whether the session takes another test. */
+  /** Whether the session can run another test. */
   readonly goesOn: boolean;
 }
 
-/** Puts the files of a test into the tree. @returns how the test ended where one is there already; null where all is well */
+/** Puts a test's files into the tree. @returns the test's result if it cannot be placed; null if all is well */
 async function placed(
   session: SandboxSession,
   { issue }: ExecutionContext,
@@ -71,7 +71,7 @@ async function placed(
   try {
     await session.writeFiles(files, signal);
   } catch (error) {
-    // A patch has a file where the test has a folder.
+    // The patch has a file where the test needs a folder.
     if (!(error instanceof BadInputError)) throw error;
     return { ...refused(`bestk: ${error.message}`), goesOn: false };
   }
@@ -123,17 +123,17 @@ async function runCommand(
   if (ended.kind !== 'exited') return { run: { outcome: ended.kind, ...measured }, goesOn: false };
   const { exitCode } = ended;
   const isSpent = exitCode === OUT_OF_CPU || (exitCode !== 0 && CPU_SPENT.test(measured.log_tail));
-  // What still runs could change the report while it is read.
+  // A process still running could change the report while it is read.
   const isOver = await endTests(session, Object.keys(how.files), signal);
   const bytes = how.report === 'junit' ? await reportIn(session, { isOver, env }, signal) : printed.bytes();
   const outcome = isSpent ? 'timed-out' : outcomeOf(how.report, { exitCode, text: new TextDecoder().decode(bytes) });
-  // Root may not write in a folder of somebody else's.
+  // As the tests' user: root may not write in a folder of another user.
   const emptied = { argv: ['rm', '-rf', '--', folder], ...user, deadlineS: CLEAR_S };
   const goesOn = isOver && (await session.exec(emptied, signal)).kind === 'exited';
   return { run: { outcome, ...measured }, goesOn };
 }
 
-/** Empty where there is none, or where somebody could still change it. */
+/** Empty if there is none, or if a running process could still change it. */
 async function reportIn(
   session: SandboxSession,
   { isOver, env }: { readonly isOver: boolean; readonly env: Readonly<Record<string, string>> },

@@ -9,7 +9,7 @@ import { Control, controlKey, Controls, type RunAside } from './controls.js';
 import { runCommands } from './run-commands.js';
 import { runBatch, TestRun, type Batch, type Keep } from './run-batch.js';
 
-/** Generated tests on one tree. */
+/** Results of generated tests on one tree. */
 export interface TestRuns {
   /** By test id. */
   readonly runs: ReadonlyMap<string, TestRun>;
@@ -19,10 +19,10 @@ export interface TestRuns {
 const UNCONTROLLED: Control = { end: 'none', solved: null, donor: null, broke: false };
 
 /**
- * Runs generated tests on one tree, in a fresh container for each language and author, or more where a test spoils it: what
- * ran in one may have broken anything in it, and a candidate's scripts would do so to the others' outcomes. On a patch our
- * own tests go to two, and each has a control among them. Stored results cost
- * nothing; when all are stored no container is started. Each run is stored when its test has ended.
+ * Runs generated tests on one tree, in a fresh container per language and author, or more if a test spoils one: a test
+ * may break anything in its container, and a candidate's scripts would do so to the others' outcomes. On a patch,
+ * bestk's own tests are split between two containers, each with a control. Stored results are reused; if all are
+ * stored, no container is started. Each run is stored when its test has ended.
  * @throws UnavailableError when the infrastructure kept failing
  */
 export async function runTests(
@@ -42,7 +42,7 @@ export async function runTests(
   return { runs: work.runs, control: work.control ?? UNCONTROLLED };
 }
 
-/** What a container is for: tests like one, or a control like it. */
+/** What to run in the next container: the waiting tests similar to `like`, or, if `alone`, only a control. */
 interface Asked {
   readonly like: GeneratedTest;
   readonly alone: boolean;
@@ -91,7 +91,7 @@ class TestWork {
     await using sessions = new TreeSessions(context, await this.planOf(place.tree), signal);
     for (let next = this.next(); next !== null; next = this.next()) {
       const asked = next;
-      // Asked for anew in each attempt: what a lost sandbox had reported is not run again.
+      // Computed in each attempt, so that tests reported before a sandbox was lost are not run again.
       await sessions.use(async (session) => {
         const looked = place.tree === null ? new WritesOnBase(context) : null;
         await looked?.begin(session, signal, true);
@@ -120,7 +120,7 @@ class TestWork {
     return test === undefined ? null : { like: test, alone: false };
   }
 
-  /** The tests that wait, of one's language, author and half, and a control among them; or that alone. */
+  /** The waiting tests of one language, author and half, with a control; with `alone`, only the control. */
   private batchOf({ like, alone }: Asked): Omit<Batch, 'context'> & { readonly control: GeneratedTest | null } {
     const dialect = dialectOf(like);
     if (dialect === null) throw new Error('only tests that have a driver are run');
@@ -131,7 +131,7 @@ class TestWork {
     return { dialect, tests, control: null, ...this.controls?.among(tests, like) };
   }
 
-  /** Controls are made of tests that run in another container. */
+  /** Which of the two containers a test runs in, since controls are made from tests in the other one. */
   private halfOf(test: GeneratedTest): number {
     if (this.controls === null || test.observes === true || isHarvested(test) || trustOf(test) === 'command') return 0;
     const alike = this.tests.filter((each) => each.author === test.author && dialectOf(each) === dialectOf(test));
@@ -188,11 +188,11 @@ class TestWork {
     return contentKey({ kind: 'writes', ...this.identity(test) });
   }
 
-  /** All that the outcome of a test can depend on, wherever it runs. */
+  /** Everything that a test's outcome can depend on, apart from the tree. */
   private identity(test: GeneratedTest): Record<string, unknown> {
     const dialect = dialectOf(test);
     const driver = dialect?.hash ?? null;
-    // As keys were before there were commands.
+    // Absent for scripts, so that keys from before there were commands stay valid.
     const how = dialect?.name === 'command' ? { how: commandOf(test) } : {};
     const { content, expect = null, observes = false } = test;
     const wanted = observes ? { expect: null, observes } : { expect };

@@ -17,10 +17,10 @@ export interface Edit {
 export const OPENS: ReadonlySet<string> = new Set('([{');
 export const CLOSES: ReadonlySet<string> = new Set(')]}');
 
-/** Of each script whose brackets were asked for. */
+/** Cache of matching brackets, by script. */
 const CLOSINGS = new WeakMap<readonly Token[], ReadonlyMap<number, number>>();
 
-/** Index of the bracket that closes the one at `open`; null when there is none at either. */
+/** Index of the bracket that closes the one at `open`; null if either is missing. */
 export function closingOf(tokens: readonly Token[], open: number): number | null {
   const known = CLOSINGS.get(tokens) ?? closingsIn(tokens);
   CLOSINGS.set(tokens, known);
@@ -44,7 +44,7 @@ function deeper({ kind, text }: Token = NOTHING): -1 | 0 | 1 {
   return OPENS.has(text) ? 1 : CLOSES.has(text) ? -1 : 0;
 }
 
-/** What a script is made of; comments, blanks and line ends within brackets left out. */
+/** The tokens of a script, without comments, blanks and line ends inside brackets. */
 export function tokensOf(text: string, language: TestLanguage): readonly Token[] {
   const found: Token[] = [];
   const unclosed: Unclosed = new Map();
@@ -61,7 +61,7 @@ export function tokensOf(text: string, language: TestLanguage): readonly Token[]
 
 type Lexer = readonly (readonly [Token['kind'] | null, RegExp])[];
 
-/** By pattern, up to where nothing closes what it opens: quotes and comments that begin before that are not looked at again. */
+/** By pattern: the index before which its closing mark is known to be missing, so that it is not tried there. */
 type Unclosed = Map<RegExp, number>;
 
 function wordAt(text: string, at: number, lexer: Lexer, unclosed: Unclosed): readonly [Token['kind'] | null, string] {
@@ -81,7 +81,7 @@ const WORDS = [
   ['mark', /===|!==|==|!=|<=|>=|=>|&&|\|\||\*\*|[-+*/%&|^<>=(){}[\],:.;!?@~]/y],
 ] as const;
 
-/** The group of a pattern is what closes it, and empty where nothing does. */
+/** Each pattern's capture group is its closing mark, empty if it is missing. */
 const LEXERS: Readonly<Record<TestLanguage, Lexer>> = {
   python: [
     [null, /#[^\n]*|\\\n|[ \t\r\f]+/y],

@@ -34,18 +34,18 @@ import { testsThatObserve } from './observations.js';
 import { asTests, isPlaced, testsIn } from './written-tests.js';
 
 /**
- * What each of several samples is asked to look at above all, in this order and then again from the first; words in
- * prompts/test-writer/angle. A sample that is alone looks at everything.
+ * What each of several samples is asked to focus on, in this order, repeated as needed; texts in
+ * prompts/test-writer/angle. A single sample covers everything.
  */
 const ANGLES = ['example', 'careless', 'edges', 'beside'] as const;
 const EVERYTHING = 'all';
-/** What an author looks at whose tests hold on base. */
+/** Angle of authors whose tests pass on base. */
 const WORKS = 'works';
 
-/** What one answer is asked for. */
+/** The request for one answer. */
 interface Ask {
   readonly author: string;
-  /** Tells equal prompts apart. */
+  /** Distinguishes equal prompts. */
   readonly sample: number;
   readonly angle: string;
   readonly kind: TestKind;
@@ -65,7 +65,7 @@ function asksOf({ samples, holding }: TestWriterOptions): readonly Ask[] {
   return [...failing, ...held];
 }
 
-/** One prompt, several samples (Agentless, R2E-Gym), each with an angle of its own; CodeMonkeys' protocol of exit codes. */
+/** One prompt, several samples (Agentless, R2E-Gym), each with an angle; CodeMonkeys' protocol of exit codes. */
 export function createTestWriter(options: TestWriterOptions): TestWriter {
   const known = new WeakMap<Issue, Promise<ShownTo>>();
   const shownOnce = (issue: Issue, signal: AbortSignal): Promise<ShownTo> => {
@@ -113,13 +113,13 @@ export function createTestWriter(options: TestWriterOptions): TestWriter {
   };
 }
 
-/** What the prompts of all languages are given. */
+/** Data for the prompts of all languages. */
 interface Shown {
   readonly issue: string;
   readonly files: string;
   readonly fence: string;
   readonly regression_command: string;
-  /** Of each test, as they are enforced. */
+  /** Time limit per test, as enforced. */
   readonly seconds: number;
   readonly root: string;
   readonly example: string;
@@ -131,7 +131,7 @@ interface ShownTo extends Omit<Shown, 'angle' | 'kind'> {
   readonly language: WritersLanguage;
 }
 
-/** In the language that most of the repository is written in. */
+/** Data for the language that most of the repository is written in. */
 async function shownTo(options: TestWriterOptions, issue: Issue, signal: AbortSignal): Promise<ShownTo> {
   const { files, language, root, example } = await chosenFiles(options.sandbox, issue, signal);
   const data = {
@@ -165,7 +165,7 @@ async function angleText({ prompts }: TestWriterOptions, angle: string): Promise
 
 const COUNT = 4;
 
-/** What the rules are for alone, without an issue. */
+/** Only the rules, without an issue. */
 async function rulesOf(
   options: TestWriterOptions,
   language: WritersLanguage,
@@ -178,7 +178,7 @@ async function rulesOf(
 
 const LAST_PRINTED = 1_000;
 
-/** Tests in the place of refused ones, by an author who sees why they were. None when the model has no idea, or no budget. */
+/** Replacements for refused tests, by an author who sees the reasons. None if the model has no idea, or no budget. */
 async function mendedTests(
   options: TestWriterOptions,
   issue: Issue,
@@ -203,8 +203,8 @@ async function mendedTests(
 }
 
 /**
- * Tests on which two patches differ that the tests so far do not decide between (S*, arXiv 2502.14382: inputs that tell the
- * leaders apart). Here the author sees the two, and only here. None when the model has no idea, or no budget.
+ * Tests on which two patches differ that earlier tests do not decide between (S*, arXiv 2502.14382: inputs that tell
+ * the leaders apart). The author sees both patches. None if the model has no idea, or no budget.
  * @throws the model's failure, what the sandbox throws, and the signal's reason
  */
 async function separatingTests(
@@ -240,7 +240,7 @@ interface Further {
   readonly language: WritersLanguage;
 }
 
-/** One answer more; empty where there is no budget for it. @throws the model's failure */
+/** One more answer; empty if there is no budget for it. @throws the model's failure */
 async function furtherText(
   options: TestWriterOptions,
   messages: readonly Message[],
@@ -252,7 +252,7 @@ async function furtherText(
   return text ?? '';
 }
 
-/** What one answer more holds. @throws the model's failure */
+/** The tests in one more answer. @throws the model's failure */
 async function furtherTests(
   options: TestWriterOptions,
   messages: readonly Message[],
@@ -265,7 +265,7 @@ async function furtherTests(
 
 const EQUIVALENT = 'EQUIVALENT';
 
-/** Those first that say different things of the two. */
+/** Tests with different results on the two come first. */
 function scriptsOf(earlier: TiedPatches['earlier']): string {
   const scripts = earlier
     .filter(({ test }) => !isHarvested(test))
@@ -281,23 +281,23 @@ export interface TestWriterOptions {
   readonly model: string;
   /** Independent answers. */
   readonly samples: number;
-  /** Scripts asked for in each. */
+  /** Scripts requested in each. */
   readonly count: number;
-  /** Further answers, with tests that hold on base. */
+  /** Further answers, with tests that pass on base. */
   readonly holding: number;
-  /** Of tests that observe, at most; absent = none are asked for. */
+  /** Maximum of rounds of observing tests; absent = none. */
   readonly rounds?: number;
 }
 
 const ANSWER_TOKENS = 8_192;
 /** Tokens of the longest prompt: two patches with the issue, scripts and source around both. */
 const PROMPT_TOKENS = 80_000;
-/** At each verification: which existing tests to leave out, tests in the place of refused ones, and, where leaders are tied, some that separate them. */
+/** Calls per verification: tests to exclude, replacements for refused ones, and tests to separate tied leaders. */
 const FURTHER = { likely: 2, most: 3 } as const;
-/** Rounds of tests that observe that are likely had, where so many may be: the second often splits nothing. */
+/** Likely rounds of observing tests, if that many are allowed: the second often splits nothing. */
 const LIKELY_ROUNDS = 2;
 
-/** What writing tests, and what is asked of their writer at each verification, comes to. @param look of an agent that writes them */
+/** Calls for writing tests, and further ones at each verification. @param look of an agent that writes them */
 export function testCalls(
   asked: {
     readonly author: 'single' | 'agent';
@@ -323,7 +323,7 @@ export function testCalls(
   return { writing: asked.author === 'agent' ? agent : single, further: { ...single, calls: further } };
 }
 
-/** One answer; a failure of the model is told apart, so that other samples may do. */
+/** One answer; a model failure is returned, not thrown, since other samples may suffice. */
 async function answerOf(
   { llm, model }: TestWriterOptions,
   messages: readonly Message[],

@@ -4,8 +4,8 @@ import { type Sandbox, sandboxSpec } from '../../../src/ports/sandbox.js';
 import { inInstanceEnvironment } from '../drivers/test-dialect.js';
 
 /*
- * The code of an issue, run on base under a trace: what it calls is what the issue is about. It runs as the tests' user in a
- * container of its own, and what it says is no more than a hint as to which source a test's author is shown.
+ * Runs an issue's code on base under a trace: what it calls is what the issue is about. It runs as the tests' user in a
+ * separate container; its output is only a hint as to which source a test's author is shown.
  */
 
 /** Seconds for all statements of the issue. */
@@ -13,9 +13,9 @@ const SECONDS = 20;
 const DEADLINE_S = 60;
 
 /**
- * Reads the issue on stdin; runs, statement by statement, the lines of it that are Python and do something; prints a line of
- * JSON: the functions below the working directory that were called, as `[file, line, depth, raised]`, those nearest to the
- * issue's own code first. What is called while a module is imported does not count.
+ * Reads the issue on stdin; runs, statement by statement, its lines that are Python and do something; prints one line
+ * of JSON: the functions below the working directory that were called, as `[file, line, depth, raised]`, first those
+ * that raised, then those nearest to the issue's code. Calls made while a module is imported do not count.
  */
 const TRACE = String.raw`
 import ast, json, os, re, signal, sys, textwrap
@@ -104,13 +104,13 @@ os._exit(0)
 
 /** A function that the issue's code called. */
 interface TracedCall {
-  /** From the repository's root. */
+  /** Relative to the repository's root. */
   readonly path: string;
-  /** Where it begins, decorators included, from 0. */
+  /** Its first line, decorators included, from 0. */
   readonly line: number;
   /** Calls between it and the issue's own code. */
   readonly depth: number;
-  /** Whether an exception that the issue's code met came through it. */
+  /** Whether an exception that reached the issue's code passed through it. */
   readonly raised: boolean;
 }
 
@@ -118,8 +118,8 @@ const Rows = z.array(z.tuple([z.string(), z.int().min(1), z.int().min(0), z.bool
 const HAS_CODE = /^[ \t]*(?:>>> |import[ \t]+\w|from[ \t]+[\w.]+[ \t]+import\b)/m;
 
 /**
- * What the Python code in an issue's text calls, on base; nothing where there is no such code, users cannot be kept apart or it
- * does not end.
+ * What the Python code in an issue's text calls on base; empty if there is no such code, users cannot be separated, or
+ * it does not end.
  * @throws what the sandbox throws
  */
 export async function tracedCalls(sandbox: Sandbox, issue: Issue, signal: AbortSignal): Promise<readonly TracedCall[]> {
@@ -133,7 +133,7 @@ export async function tracedCalls(sandbox: Sandbox, issue: Issue, signal: AbortS
   return ended.kind === 'exited' ? readCalls(ended.stdout) : [];
 }
 
-/** What the trace printed last; nothing where that is no list of calls. */
+/** The last line of the trace's output; empty if that is not a list of calls. */
 export function readCalls(stdout: string): readonly TracedCall[] {
   try {
     const rows = Rows.safeParse(JSON.parse(stdout.trim().split('\n').at(-1) ?? ''));

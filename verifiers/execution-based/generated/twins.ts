@@ -15,14 +15,14 @@ import { EXITS, type Operand, operandsOf } from './comparisons.js';
 import { literalsOf, OtherLiterals } from './literals.js';
 
 /*
- * Scripts made of a test, read as text alone, to find out whether a patch has tests pass whatever they say:
+ * Scripts made from a test's text, to find out whether a patch makes tests pass regardless of their content:
  *
- *   wrong      compares with other values than the test does. A patch that solves the test honestly does not solve this one.
- *   agreeing   takes every comparison for equal. Where it says "solved" on base, the comparisons are what the test is decided by.
- *   never      leaves with "not solved" wherever the test leaves. Nothing but a forged end can be solved in it.
+ *   wrong      compares with other values than the test. A patch that honestly solves the test does not solve it.
+ *   agreeing   takes every comparison for equal. If base solves it, the comparisons decide the test.
+ *   never      exits with "not solved" wherever the test exits. Only a forged outcome can be "solved".
  */
 
-/** What twins of one test are made from; null for one of no known language, or too long. */
+/** What the twins of one test are made from; null if its language is unknown, or the test too long. */
 export interface Script {
   readonly test: GeneratedTest;
   readonly language: TestLanguage;
@@ -40,7 +40,7 @@ export function readScript(test: GeneratedTest): Script | null {
   return operands && { test, language, tokens, operands };
 }
 
-/** @param random whole numbers from 0 up to and without the one it is given */
+/** @param random integers in 0 ≤ n < its argument */
 export function wrongTwin(
   { test, language, tokens, operands }: Script,
   random: (below: number) => number,
@@ -62,17 +62,17 @@ export function wrongTwin(
   return edited(test.content, [...edits, ...literals.echoes(test.content, within)]);
 }
 
-/** Whether its wrong twin compares with nothing but other literals, as somebody might write it. */
+/** Whether its wrong twin compares only with other literals, as a handwritten test might. */
 export function isPlain({ tokens, operands }: Script): boolean {
   return operands.every((operand) => literalsOf(tokens, operand).length > 0);
 }
 
-/** Whether honest code can hardly solve both this test and its wrong twin: it compares with literals alone, and catches nothing. */
+/** Whether honest code can hardly solve both it and its wrong twin: it compares only with literals, catches nothing. */
 export function isStrict(script: Script): boolean {
   return isPlain(script) && isFirm(script);
 }
 
-/** Whether it asks what equals and never what does not, and catches nothing. */
+/** Whether it only asks for equality, never for inequality, and catches nothing. */
 export function isFirm({ tokens, operands }: Script): boolean {
   const isFor = ({ by }: Operand): boolean => !/^(!|is)/.test(tokens[by]?.text ?? '') && tokens[by - 1]?.text !== 'not';
   return operands.every(isFor) && !tokens.some(({ text }) => text === 'except' || text === 'catch');
@@ -91,10 +91,10 @@ export function agreeingTwin({ test, language, tokens, operands }: Script): stri
   return edited(test.content, edits);
 }
 
-/** Ends a process by itself, whatever stands around it. */
+/** Names that end a process regardless of the surrounding code. */
 const LEAVES_BY_ITSELF = new Set(['_exit', 'abort', 'reallyExit', 'exitCode']);
 
-/** Null where some way out is not seen for certain. */
+/** Null if some way to exit is not recognised with certainty. */
 export function neverTwin({ test, language, tokens }: Script, random: (below: number) => number): string | null {
   if (tokens.some((_, index) => leavesByItself(tokens, index))) return null;
   const edits: Edit[] = [];
@@ -132,21 +132,19 @@ function leavesByItself(tokens: readonly Token[], index: number): boolean {
   return kind === 'name' && (isRunner || LEAVES_BY_ITSELF.has(text));
 }
 
-/** Who names an exit to catch it does not leave by it. */
+/** An exit that is named to catch it is not an exit. */
 function isCaught(tokens: readonly Token[], index: number): boolean {
   return tokens[index]?.text === 'SystemExit' && tokens[index - 1]?.text !== 'raise';
 }
 
-/*
- * What twins say instead of an expression, `@`, in many ways, so that no patch knows them by their looks; `#` is some number.
- */
+/* What twins contain instead of an expression `@`, in many variants that no patch can recognise; `#` is a number. */
 
-/** What holds no part that the expression has, and equals no value, arrays that are compared part by part included. */
+/** Contains no element of the expression, and equals no value, not even as an array compared by element. */
 const SEQUENCES: readonly string[] = [
   ...['[@, #]', '(@, #)', '[#, @]', '(#, @)', '[[@], #]', '([@], #)', 'list((@, #))', 'iter([@, #])', 'tuple([#, @])'],
 ];
 
-/** What equals no value, either. */
+/** Also equals no value. */
 export const OTHERS: Readonly<Record<TestLanguage, readonly string[]>> = {
   python: [
     ...SEQUENCES,
@@ -166,7 +164,7 @@ export const OTHERS: Readonly<Record<TestLanguage, readonly string[]>> = {
   ],
 };
 
-/** Leaves with 2 whatever the status would have been, and keeps that, so as not to look like it. */
+/** Is 2 whatever the status would have been, and contains the original, so as to look like it. */
 export const NEVER: Readonly<Record<TestLanguage, readonly string[]>> = {
   python: [
     ...['2 if (@) else 2', '(@) and 2 or 2', '(2, 2)[bool(@)]', '[2, 2][not (@)]', '2 + 0 * bool(@)', '(@, 2)[1]'],
@@ -186,7 +184,7 @@ export const NEVER: Readonly<Record<TestLanguage, readonly string[]>> = {
   ],
 };
 
-/** Says what stands in a text in one of these ways. */
+/** Wraps a part of a text in one of these variants. */
 function saidAs(ways: readonly string[], from: number, to: number, random: (below: number) => number): readonly Edit[] {
   const [before = '', behind = ''] = (ways[random(ways.length)] ?? '@').split('@');
   const numbered = (text: string): string => text.replace('#', String(random(90) + 10));

@@ -20,7 +20,7 @@ import { besideWitnesses } from './harvest.js';
 
 export interface Reproduction {
   readonly tests: readonly GeneratedTest[];
-  /** All of the run, whose agents' scripts may be among the tests. */
+  /** All candidates of the run; scripts of their agents may be among the tests. */
   readonly candidates: readonly Pick<Candidate, 'candidate_id'>[];
   readonly applicable: Promise<Applicable>;
   readonly mend?: Mend | undefined;
@@ -28,10 +28,11 @@ export interface Reproduction {
 }
 
 /**
- * The generated tests: on base twice, for admission, once more with those written in the place of refused ones; the admitted ones on every distinct patch, one fresh container a
- * patch. When the leaders are tied, once more with tests that may separate them. Scripts of the candidates' own agents have
- * no controls beside them and count only beside other tests, each where another patch than its author's solves it. Scores the number of admitted tests that
- * a patch solves (R2E-Gym's TestScore, arXiv 2504.07164, equation 1), less those that hold on base and not on the patch.
+ * Runs generated tests, and replacements for refused ones, on base twice for admission; the admitted ones, and tests to
+ * separate tied leaders, on every distinct patch in fresh containers. Scripts of the candidates' agents have no
+ * controls; they count only alongside other tests, each only if a patch other than its author's solves it. Score:
+ * admitted tests that a patch solves (R2E-Gym's TestScore, arXiv 2504.07164, equation 1), minus those that pass on base
+ * but not on it.
  */
 export async function verifyReproduction(
   context: ExecutionContext,
@@ -42,7 +43,7 @@ export async function verifyReproduction(
   if (given.length === 0) {
     return abstained((await applicable).patches, 'reproduction', 'no-tests', 'no generated tests were given');
   }
-  // Whoever is asked may keep the new ones with these.
+  // A copy, since the callbacks append their new tests to the given list.
   const tests = [...given];
   const { admitted, admissions } = await admittedWith(context, { tests, mend }, observe, signal);
   const { patches } = await applicable;
@@ -65,7 +66,7 @@ export async function verifyReproduction(
   return matrix.verdicts();
 }
 
-/** The admitted of the tests, and of those that are written in the place of refused ones, which join them. */
+/** The admitted ones of the tests and of the replacements for refused tests, which are appended to `tests`. */
 async function admittedWith(
   context: ExecutionContext,
   { tests, mend }: { readonly tests: GeneratedTest[]; readonly mend: Mend | undefined },
@@ -90,12 +91,12 @@ const NO_WITNESS = "all tests are scripts of the candidates' own agents, which d
 
 interface Matched {
   readonly patches: readonly DistinctPatch[];
-  /** Candidates, whose agents' scripts may be among the tests. */
+  /** Ids of the candidates whose agents' scripts may be among the tests. */
   readonly rivals: ReadonlySet<string>;
   readonly observe: Observe;
 }
 
-/** Outcomes of tests on patches, as they come. */
+/** Outcomes of tests on patches, added run by run. */
 class Matrix {
   private readonly tests: GeneratedTest[] = [];
   private readonly runs = new Map<DistinctPatch, Map<string, TestRun>>();
@@ -110,7 +111,7 @@ class Matrix {
     for (const patch of matched.patches) this.runs.set(patch, new Map());
   }
 
-  /** Runs further tests on every patch whose containers were not lost, and that forged nothing. */
+  /** Runs further tests on every patch that has neither lost its containers nor forged outcomes. */
   async run(tests: readonly GeneratedTest[], signal: AbortSignal): Promise<void> {
     if (tests.length === 0) return;
     this.tests.push(...tests);
@@ -142,7 +143,7 @@ class Matrix {
     this.drop(judged);
   }
 
-  /** @returns why it is not counted; nothing where it is */
+  /** @returns verdicts if the patch is not counted; empty if it is */
   private async take(
     patch: DistinctPatch,
     tests: readonly GeneratedTest[],
@@ -165,7 +166,7 @@ class Matrix {
     for (const patch of this.matched.patches) if (gone.has(patch.representative)) this.runs.delete(patch);
   }
 
-  /** The two patches, most candidates first, that solve most tests; null when one alone does. */
+  /** Two of the patches that solve the most tests, those with the most candidates first; null if only one does. */
   tiedLeaders(): { readonly patches: readonly [DistinctPatch, DistinctPatch]; readonly tied: TiedPatches } | null {
     const tests = this.counted();
     const { problem_statement: issue } = this.context.issue;
@@ -186,12 +187,12 @@ class Matrix {
     return { patches: [a, b], tied: { patches: [a.source, b.source], earlier } };
   }
 
-  /** Whoever was to tell two patches apart says that they do the same. */
+  /** Called if the author of separating tests considers both patches equivalent. */
   equate([a, b]: readonly [DistinctPatch, DistinctPatch]): void {
     this.equals.set(a, b).set(b, a);
   }
 
-  /** Without scripts that nobody bears out but the candidate whose agent wrote them. */
+  /** Without scripts that only their author's own patch solves. */
   private counted(): readonly GeneratedTest[] {
     return this.tests.filter(({ test_id, author }) => {
       if (author === null || !this.matched.rivals.has(author)) return true;
@@ -227,9 +228,9 @@ class Matrix {
 }
 
 /**
- * The tests on one patch. Those that broke run once more in a fresh container, and the second word counts: on base they
- * were stable, so a crash or a time-out may be the machine's. Where controls broke as well there is no second word: a patch
- * that breaks everything at first could know what it has seen (docs/decisions/0002), and have that pass.
+ * Runs the tests on one patch. Broken ones run again in a fresh container, and the second outcome counts: they were
+ * stable on base, so a crash or a time-out may be due to the machine. If controls broke too, there is no second run: a
+ * patch that first breaks everything could learn which scripts are tests (docs/decisions/0002).
  */
 async function stableRuns(
   context: ExecutionContext,
@@ -275,7 +276,7 @@ interface Matrixed {
 interface Count {
   readonly score: number;
   readonly out_of: number;
-  /** Tests that held on base and do not on the patch. */
+  /** Tests that pass on base but not on the patch. */
   readonly lost: readonly string[];
   readonly held: number;
 }
@@ -285,14 +286,13 @@ function isSolvedIn(runs: ReadonlyMap<string, TestRun>, { test_id }: GeneratedTe
 }
 
 /**
- * Of the tests that say "not solved" on base those that are solved, each lost one of those that hold there taken away; where
- * all admitted ones hold there, those that go on.
+ * Solved tests among those that fail on base, minus lost ones that pass there; if all pass there, those that still do.
  */
 function countOf({ runs, tests, issue, patch }: Matrixed): Count {
   const isSolved = (test: GeneratedTest): boolean => isSolvedIn(runs, test);
   const holding = tests.filter(({ kind }) => kind === HOLDING);
   const failing = tests.filter(({ kind }) => kind !== HOLDING);
-  // They were solved on base, so whatever else ends them is the patch's doing.
+  // They were solved on base, so the patch is responsible for any other end.
   const lost = holding.flatMap(({ test_id }) => {
     const run = runs.get(test_id);
     return run !== undefined && isAnsweredFor(run, issue, patch) ? [test_id] : [];
@@ -308,7 +308,7 @@ interface Outcomes extends Matrixed {
   readonly solvable: ReadonlySet<string>;
   readonly control: Control['end'];
   readonly verified_as: string;
-  /** The candidate whose patch is said to do the same. */
+  /** The candidate whose patch is considered equivalent. */
   readonly equal: string | undefined;
 }
 
@@ -323,7 +323,7 @@ function scored(candidate_id: string, outcomes: Outcomes): Verdict {
   });
   const { score, out_of, lost, held } = countOf(outcomes);
   const unresolved = ended.filter(({ kind }) => kind !== 'resolved');
-  // An end by a limit, or for a name that is missing, says nothing of the patch, unless somebody shows that there is another.
+  // A limit or a missing name does not count against a patch, unless base or another patch solves the test.
   const isAgainst = ({ id, kind, isOwn }: (typeof ended)[number]): boolean =>
     kind === 'wrong-answer' || (isOwn && solvable.has(id));
   const silent = unresolved.filter((each) => !isAgainst(each)).map(({ id, kind }) => [id, kind] as const);

@@ -2,18 +2,18 @@ import { contentKey } from '../../../src/core/identifier.js';
 import { GeneratedTest, HOLDING, TestReportKind } from '../../../src/core/run/generated-test.js';
 import type { WritersLanguage } from './chosen-files.js';
 
-/** No script that anybody wrote by hand for one check is longer. */
+/** Characters; no handwritten script for a single check is longer. */
 const LONGEST = 50_000;
 
 interface BlockForm {
-  /** What may stand behind the three marks that begin a block. */
+  /** Words that may follow the three backticks that begin a block. */
   readonly tags: readonly string[];
   readonly extension: string;
-  /** Whether a test is a file of the repository, whose place stands behind the tag. */
+  /** Whether a test is a file in the repository, whose path follows the tag. */
   readonly isPlaced: boolean;
 }
 
-/** How a block of a language begins, and the name of a test of it. */
+/** How a block in each language begins, and how its tests are named. */
 const BLOCKS: Readonly<Record<WritersLanguage, BlockForm>> = {
   python: { tags: ['python', 'py'], extension: '.py', isPlaced: false },
   javascript: { tags: ['javascript', 'js', 'mjs'], extension: '.mjs', isPlaced: false },
@@ -25,7 +25,7 @@ const BLOCKS: Readonly<Record<WritersLanguage, BlockForm>> = {
   ruby: { tags: ['ruby', 'rb'], extension: '.rb', isPlaced: true },
 };
 
-/** Whether tests of a language are files of the repository that a command runs. */
+/** Whether tests of a language are files in the repository that a command runs. */
 export function isPlaced(language: WritersLanguage): boolean {
   return BLOCKS[language].isPlaced;
 }
@@ -37,12 +37,12 @@ const CLOSE = /^```[ \t]*$/;
 
 interface Block {
   readonly tag: string;
-  /** The word behind the tag; empty where there is none. */
+  /** The word after the tag; empty if there is none. */
   readonly word: string;
   readonly text: string;
 }
 
-/** The complete blocks with one of the tags in an answer, in order; one that is cut off or over-long is left out. Linear. */
+/** The complete blocks with one of the tags in an answer, in order, without over-long ones. Linear. */
 function blocksIn(answer: string, tags: readonly string[]): readonly Block[] {
   const text = answer.slice(answer.lastIndexOf('</think>') + 1);
   const blocks: Block[] = [];
@@ -63,10 +63,10 @@ function blocksIn(answer: string, tags: readonly string[]): readonly Block[] {
   return blocks;
 }
 
-/** A test as an answer has it. */
+/** A test as it is in an answer. */
 type Written = Pick<GeneratedTest, 'content' | 'files' | 'command' | 'report'> & { readonly place: string };
 
-/** The tests of an answer: a block is one, with the files and the command before it where they are files of the repository. */
+/** The tests in an answer, one per block; if placed in the repository, preceding blocks give files and command. */
 export function testsIn(answer: string, language: WritersLanguage): readonly Written[] {
   const { tags } = BLOCKS[language];
   if (!isPlaced(language)) return blocksIn(answer, tags).map(({ text }) => ({ content: text, place: '' }));
@@ -91,7 +91,7 @@ export function testsIn(answer: string, language: WritersLanguage): readonly Wri
 const EXPECTED = 'json';
 const Values = GeneratedTest.shape.expect.unwrap();
 
-/** The scripts of an answer that observe, each with what its author expects, where that stands behind it. */
+/** The observing scripts in an answer, each with the values that its author expects, if they follow it. */
 export function observingTests(
   instance_id: string,
   { author, text }: { readonly author: string; readonly text: string },
@@ -110,7 +110,7 @@ export function observingTests(
   });
 }
 
-/** Null for what is no list of values: then nothing is expected. */
+/** Null unless it is a list of values: then nothing is expected. */
 function valuesIn(text: string): GeneratedTest['expect'] | null {
   try {
     return Values.safeParse(JSON.parse(text)).data ?? null;
@@ -124,7 +124,7 @@ interface Answer extends Pick<GeneratedTest, 'angle' | 'kind'> {
 }
 
 /**
- * The scripts of several answers as tests, each once: those that differ in comments and blank lines alone are the same.
+ * The scripts of several answers as tests, without duplicates (equal except for comments and blank lines).
  * @param answers by author
  */
 export function asTests(
@@ -140,23 +140,23 @@ export function asTests(
       seen.add(key);
       const test_id = `${author}-${index + 1}`;
       const path = place === '' ? `${nameOf(test_id, language)}${BLOCKS[language].extension}` : place;
-      // As tests were before there were kinds.
+      // Omitted otherwise, so that tests stay equal to those from before there were kinds.
       const asked = { ...(angle === undefined ? {} : { angle }), ...(kind === HOLDING ? { kind } : {}) };
-      // What no file of tests may hold (a path of two lines) is no test.
+      // Skips what the schema rejects, e.g. a path of two lines.
       return GeneratedTest.safeParse({ instance_id, test_id, path, content, ...how, author, ...asked }).data ?? [];
     }),
   );
 }
 
-/** Where a file is named after what it holds, not every letter may stand in its name. */
+/** If files are named after their content, some characters are not allowed in the name. */
 function nameOf(test_id: string, language: WritersLanguage): string {
   return isPlaced(language) ? test_id.replace(/\W/g, '_') : test_id;
 }
 
-/** In C and Rust what else begins with the mark is code. */
+/** In C and Rust the excluded lines with `#` are code. */
 const COMMENT = /^\s*(?:#(?!(?:include|define|if\w*|else|endif|pragma)\b|!?\[)|\/\/)/;
 
-/** Lines that say something; a comment behind code stays, since a mark in a text looks the same. */
+/** Lines of code; a trailing comment stays, since its mark could be inside a string. */
 export function withoutComments(script: string): readonly string[] {
   return script
     .split('\n')

@@ -2,15 +2,15 @@ import { z } from 'zod';
 import { type ControlEnd, withoutFailingTest } from '../existing/failing-test.js';
 import { readReport, linesOf, StatusByTest, type TestReport, type TestStatus, TooMuchError } from './test-report.js';
 
-/** What one run of the regression command left behind, as bytes: all of it may be a patch's. */
+/** What one run of the regression command left behind, as bytes; a patch may have written any of it. */
 export interface RunRecord {
-  /** What the probe noted. */
+  /** The notes file of the probe. */
   readonly notes: Uint8Array;
-  /** Of notes that are the probe's. */
+  /** Marks the notes that the probe wrote. */
   readonly key: string;
-  /** Names of the failing test that was added; empty = none was. */
+  /** Names of the added failing test; empty = none was added. */
   readonly controls: readonly string[];
-  /** The report that the issue names; null = it names none. */
+  /** The report file that the issue names; null = none. */
   readonly junit: Uint8Array | null;
   readonly stdout: Uint8Array;
 }
@@ -19,15 +19,15 @@ export interface RecordedTests {
   readonly passed: readonly string[];
   readonly failed: readonly string[];
   readonly skipped: readonly string[];
-  /** Whether the runner's report says so, for lack of anything that the probe saw. */
+  /** Whether the results come from the runner's report, because the probe saw no test. */
   readonly reported: boolean;
-  /** Functions of the test runner that were put in the place of its own. */
+  /** Functions of the test runner that were replaced during the run. */
   readonly changed: readonly string[];
-  /** What became of the test that fails whatever the code does. */
+  /** What happened to the added test, which fails whatever the code does. */
   readonly control: ControlEnd;
 }
 
-/** Reads a record apart from what else is going on, or gives {@link NOTHING_RECORDED} for one that takes too long. */
+/** Reads a record without blocking other work; returns {@link NOTHING_RECORDED} if that takes too long. */
 export type RecordReader = (record: RunRecord, signal: AbortSignal) => RecordedTests | Promise<RecordedTests>;
 
 export const NOTHING_RECORDED: RecordedTests = {
@@ -39,7 +39,7 @@ export const NOTHING_RECORDED: RecordedTests = {
   control: 'absent',
 };
 
-/** Of notes, and of a report. */
+/** Bytes of the notes, and of the report. */
 export const LARGEST_RECORD = 16 * 1024 * 1024;
 
 const Note = z.object({
@@ -49,7 +49,7 @@ const Note = z.object({
   c: z.array(z.string()).optional(),
 });
 
-/** By what the probe noted; where it saw no test, by the runner's report. Linear, but for the sorting of names. */
+/** Uses the probe's notes; if the probe saw no test, the runner's report. Linear, except for sorting the names. */
 export function readRecord(record: RunRecord): RecordedTests {
   try {
     return recordedTests(record);
@@ -81,7 +81,7 @@ function recordedTests({ notes, key, controls, junit, stdout }: RunRecord): Reco
   return { passed, failed, skipped, reported, changed, control };
 }
 
-/** A torn or foreign line is no note: its test counts as missing, and missing is never a pass. */
+/** A torn or foreign line is ignored: its test counts as missing, and a missing test never counts as passed. */
 function readNote(line: string): z.infer<typeof Note> | null {
   try {
     const note = Note.safeParse(JSON.parse(line));

@@ -3,22 +3,22 @@ import { SaxesParser } from 'saxes';
 import { asJson } from '../../../src/core/json.js';
 import type { TestReportKind } from '../../../src/core/run/generated-test.js';
 
-/** How each test of a report ended, by its name; of one that is told twice, the worse. */
+/** Status of each test in a report, by name; if a test appears more than once, the worst. */
 export type TestReport = ReadonlyMap<string, TestStatus>;
 export type TestStatus = 'passed' | 'failed' | 'skipped';
 
-/** Later is worse. */
+/** In ascending order of badness. */
 const WORSE: readonly TestStatus[] = ['passed', 'skipped', 'failed'];
-/** A report that says more is nobody's. */
+/** A report beyond these limits is not a real one. */
 export const MOST_TESTS = 500_000;
 const MOST_CHARACTERS = 64 * 1024 * 1024;
 const MOST_LINES = 5_000_000;
 const LONGEST_LINE = 16_384;
 
-/** There is more in a report than any test runner has to say. */
+/** The report is larger than any test runner's. */
 export class TooMuchError extends Error {}
 
-/** Collects statuses; a test that passed once and failed once has failed, whoever said that it passed. */
+/** Collects statuses; a test that both passed and failed counts as failed, whichever source reports the pass. */
 export class StatusByTest {
   private readonly statuses = new Map<string, TestStatus>();
   private characters = 0;
@@ -36,7 +36,7 @@ export class StatusByTest {
   }
 }
 
-/** The lines of a text, but for those that are longer than any test's. @throws TooMuchError */
+/** The lines of a text, without those that are too long for a test. @throws TooMuchError */
 export function* linesOf(text: string): Generator<string> {
   let lines = 0;
   for (let start = 0; start < text.length;) {
@@ -50,9 +50,10 @@ export function* linesOf(text: string): Generator<string> {
 }
 
 /**
- * What a test runner reported, for repositories that the probe cannot see into (it listens to Python's runners alone):
- * JUnit XML from a file, else what stdout is by its content: `go test -json`, TAP, the documents of jest and RSpec, what cargo and SymPy print. A report that is cut off, damaged, none of these or
- * of no test runner's size gives no passes. Written by the same process as the code under test: a patch may forge it, see docs/decisions/0002.
+ * Reads what a test runner reported, for repositories that the probe does not support (it only supports Python's
+ * runners): JUnit XML from a file, else stdout, whose format is detected: `go test -json`, TAP, JSON from jest and
+ * RSpec, the output of cargo and SymPy. A report that is cut off, damaged, in another format or implausibly large gives
+ * no passes. Written by the process that runs the code under test, so a patch may forge it, see docs/decisions/0002.
  */
 export function readReport({ junit, stdout }: { readonly junit: string | null; readonly stdout: string }): TestReport {
   try {
@@ -76,7 +77,7 @@ const READERS: Readonly<Record<Exclude<TestReportKind, 'exit-code'>, (text: stri
   'rspec-json': documentReport,
 };
 
-/** One of a kind; without any test where it is damaged or too large. */
+/** Reads a report of a given kind; empty if damaged or too large. */
 export function readReportAs(kind: keyof typeof READERS, text: string): TestReport {
   try {
     return READERS[kind](text);
@@ -86,7 +87,7 @@ export function readReportAs(kind: keyof typeof READERS, text: string): TestRepo
   }
 }
 
-/* What runners print that write no JUnit XML, TAP or `go test -json`; told by its content. */
+/* Runners that write no JUnit XML, TAP or `go test -json`; detected by content. */
 
 const SYMPY_FILE = /^(\S+\.py)\[\??\d*\]/;
 const SYMPY_TEST = /^(test_\w+)(?: |$)/;
@@ -131,7 +132,7 @@ function named(expression: RegExp, line: string): string | undefined {
   return expression.exec(line)?.[1];
 }
 
-/** Each test's name, and the runner's word for what became of it. */
+/** Each test's name and the runner's word for its outcome. */
 type Told = readonly (readonly [name: string, word: string])[];
 
 const Jest = z
@@ -168,12 +169,12 @@ function statusOf(word: string): TestStatus {
 
 const Event = z.object({ Action: z.string(), Package: z.string(), Test: z.string().optional() });
 const STATUS: Readonly<Record<string, TestStatus>> = { pass: 'passed', fail: 'failed', skip: 'skipped' };
-/** Of all that is told, these lines alone are parsed. */
+/** Only events that end a test or package are parsed. */
 const ENDS = /^\{.*"Action": ?"(?:pass|fail|skip)"/;
 
 /**
- * `go test -json`. A package that failed without ending (it crashed, or left early) takes its passes back: what did not run
- * has not passed, and the package's own last word is missing.
+ * `go test -json`. If a package has no end event (it crashed or exited early), its passes count as failures, since
+ * tests that did not run have not passed.
  * @throws TooMuchError
  */
 export function goReport(stdout: string): TestReport {
@@ -200,21 +201,21 @@ function readEvent(line: string): z.infer<typeof Event> | null {
   }
 }
 
-/** A test point up to its number; what follows is its name. */
+/** A test point up to its number; the name follows. */
 const POINT = /^( *)(not )?ok(?!\w)(?: +\d+)?/;
 const PLAN = /^1\.\.(\d+)/;
 const DIRECTIVE = /(?<=\s)#\s*(?:skip|todo)\b/i;
 
 interface Result {
-  /** Blanks before it. */
+  /** Number of leading blanks. */
   readonly depth: number;
   readonly name: string;
   readonly status: TestStatus;
 }
 
 /**
- * TAP 12 to 14, as `node --test` prints it. Subtests are indented and go by the names of those around them. Without its plan,
- * or with fewer results than it names, the run was cut off and nothing of it counts.
+ * TAP 12 to 14, as `node --test` prints it. Subtests are indented and named by their path. Without a plan, or with
+ * fewer results than planned, the run was cut off and the report is empty.
  * @throws TooMuchError
  */
 export function tapReport(stdout: string): TestReport {
@@ -244,7 +245,7 @@ function resultOf(line: string): Result | null {
   return { depth: indent.length, name: said.startsWith(' ') ? name.replace(/^- +/, '') : name, status };
 }
 
-/** From the last to the first: a subtest's parent ends behind it, one level further out. */
+/** In reverse: a subtest's parent follows it, one level further out. */
 function statusesOf(results: readonly Result[]): TestReport {
   const tests = new StatusByTest();
   const around: { readonly depth: number; readonly path: string }[] = [];
@@ -258,7 +259,7 @@ function statusesOf(results: readonly Result[]): TestReport {
   return tests.all;
 }
 
-/** Suites in suites; a test case is at its own level. */
+/** Maximum nesting of suites; a test case is one level deeper. */
 const DEEPEST = 20;
 const MOST_ELEMENTS = 2_000_000;
 const SUITES: ReadonlySet<string> = new Set(['testsuites', 'testsuite']);
@@ -270,8 +271,8 @@ interface Case {
 }
 
 /**
- * JUnit's XML as pytest, Maven, jest-junit and others write it; empty unless the whole is well-formed. A document type, which
- * could define entities that grow, is in no report.
+ * JUnit XML as written by pytest, Maven, jest-junit and others; empty unless well-formed. A document type, which could
+ * define expanding entities, is an error.
  * @throws TooMuchError
  */
 export function junitReport(xml: string): TestReport {
@@ -302,7 +303,7 @@ function fail(): never {
 
 class CaseReader {
   readonly tests = new StatusByTest();
-  /** Names of the elements that are open. */
+  /** Names of the open elements. */
   private readonly around: string[] = [];
   private elements = 0;
   private current: Case | null = null;

@@ -12,16 +12,16 @@ import type { Verdict } from '../../../src/core/run/verdict.js';
 export const Applicability = z.object({
   applies: z.boolean(),
   detail: z.string(),
-  /** Equal for patches after which the changed files have the same syntax; null when unknown. */
+  /** Equal for patches that leave the changed files with the same syntax; null when unknown. */
   syntax: z.string().nullable().default(null),
 });
 export type Applicability = z.infer<typeof Applicability>;
 
 const DEADLINE_S = 300;
 const LONGEST_DETAIL = 1_000;
-/** Of a shell that a signal ended a command. */
+/** A shell's exit code is above this when a signal ended the command. */
 const KILLED = 128;
-/** One status a line; nothing of the patches is run, so the output is git's and the shell's alone. */
+/** Prints one exit status per line. Nothing from the patches is executed, so all output is from git and the shell. */
 const CHECK_EACH = `
 folder=$1 count=$2 said=$3; shift 3
 mkdir -p "$said" || exit 1
@@ -33,7 +33,7 @@ while [ "$i" -lt "$count" ]; do
 done`;
 
 /**
- * Asks git, in one untouched session, which source patches apply at base, and tells their syntax.
+ * Checks with git, in one untouched session, which source patches apply at base, and computes their syntax.
  * @returns answers by patch
  * @throws UnavailableError when the infrastructure kept failing
  */
@@ -67,7 +67,7 @@ async function ask(
   patches: readonly string[],
   signal: AbortSignal,
 ): Promise<readonly Applicability[]> {
-  // The patches' folder is whose the engine makes it; that of git's words is the user's own.
+  // Two folders: the engine decides who owns that of the patches; git's messages need one that the user can write.
   const [folder, said] = [scratchDirectory(context.nonce), scratchDirectory(context.nonce)];
   const files = patches.map((content, index) => ({ path: `${folder}/${index}`, content }));
   await session.writeFiles(files, signal);
@@ -91,7 +91,7 @@ async function ask(
   }));
 }
 
-/** Why git refused a patch. @throws SandboxLostError where it said nothing: then it was not git that did */
+/** Why git refused a patch. @throws SandboxLostError if there is no message: then the failure was not git's */
 async function refusal(session: SandboxSession, status: number, file: string, signal: AbortSignal): Promise<string> {
   const words = new TextDecoder().decode((await session.readFile(file, LONGEST_DETAIL, signal)) ?? new Uint8Array());
   if (words !== '') return words;
@@ -103,11 +103,11 @@ function keyOf(context: ExecutionContext, patch: string): string {
   return contentKey({ kind: 'applicability', asked: 2, ...contextKey(context), patch });
 }
 
-/** Patches that apply at base, and what is said of the others. */
+/** Patches that apply at base, and verdicts for the others. */
 export interface Applicable {
   readonly patches: readonly DistinctPatch[];
   readonly rejected: readonly Verdict[];
-  /** By candidate, see Applicability; only where it is known. */
+  /** Syntax by candidate, see Applicability; candidates with unknown syntax are omitted. */
   readonly syntax: ReadonlyMap<string, string>;
 }
 
@@ -118,7 +118,7 @@ export interface Unverifiable {
 }
 
 /**
- * Groups the candidates by what would be executed; order of first appearance is kept.
+ * Groups the candidates by the source patch to execute, in order of first appearance.
  * @param statement of the issue
  */
 export function distinctPatches(

@@ -7,17 +7,17 @@ import { inInstanceEnvironment } from '../drivers/test-dialect.js';
 
 const MOST_FILES = 50;
 const LARGEST_FILE = 512 * 1024;
-/** Characters; syntax is for votes, and large patches are nobody's second try. */
+/** Characters. Syntax is only used for votes, and large patches hardly ever come in equal variants. */
 const LARGEST_PATCH = 256 * 1024;
-/** Of all patches together, before and after, in characters; those behind it are not looked at. */
+/** Characters of all patches together, before and after the change; patches beyond this limit are skipped. */
 const MOST_TEXT = 16 * 1024 * 1024;
 const DEADLINE_S = 60;
-/** Of a shell that a signal ended a command. */
+/** A shell's exit code is above this when a signal ended the command. */
 const KILLED = 128;
 
 /**
- * Prints a digest for each source text of a JSON list on stdin: of its syntax tree without comments, docstrings, layout and
- * the names of locals; null for one that cannot be parsed. Nothing of the texts is run.
+ * Prints a digest for each source text in a JSON list on stdin: the hash of its syntax tree without comments,
+ * docstrings, layout and names of locals; null if it cannot be parsed. The texts are never executed.
  */
 const PYTHON_TREES = String.raw`
 import ast, hashlib, json, resource, sys
@@ -29,7 +29,7 @@ COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 SCOPES = FUNCTIONS + COMPREHENSIONS + (ast.ClassDef,)
 
 def bound(node, names, kept):
-    """Names that a scope binds, in order; kept are those that it binds in other ways than by assignment."""
+    """Collects the names that a scope assigns, in order; names bound otherwise (imports, definitions) go to kept."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, (ast.Global, ast.Nonlocal)):
             kept.update(child.names)
@@ -88,7 +88,7 @@ def says_nothing(node):
 
 def digest(text):
     try:
-        # As bytes: a file may say that it is written in another encoding, where other characters are code.
+        # As bytes, since an encoding declaration in the file can change which characters are code.
         tree = ast.parse(text.encode('utf-8', 'surrogatepass'))
         for node in ast.walk(tree):
             body = getattr(node, 'body', None)
@@ -102,10 +102,10 @@ json.dump([digest(text) for text in json.load(sys.stdin)], sys.stdout)
 `;
 
 /**
- * For each source patch, a text that is equal for patches after which the changed files have the same syntax: Python's own
- * trees, and for other languages the tokens without comments and layout. It is for votes; what is executed goes by the bytes.
+ * For each source patch, a text that is equal for patches that leave the changed files with the same syntax: Python's
+ * syntax trees, otherwise tokens without comments and layout. Only for votes; executions are grouped by patch text.
  * @param session at base; may be closed afterwards
- * @returns by patch; null where it could not be told
+ * @returns by patch; null if unknown
  * @throws what the session throws
  */
 export async function syntaxOf(
@@ -151,7 +151,7 @@ async function syntaxAfter(
   return contentKey(real.sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** A file before and after; '' = it is not there. */
+/** A file before and after; '' = it does not exist. */
 interface Change {
   readonly path: string;
   readonly sides: readonly [before: string, after: string];
@@ -167,7 +167,7 @@ async function changesOf(
   return changes.every((change) => change !== null) ? changes : null;
 }
 
-/** Null for what is no plain edit of a text: a renamed, copied or binary file, another mode, one that is too large. */
+/** Null unless a plain edit of a text file: no rename, copy, binary file, mode change or oversized file. */
 async function changeOf(file: PatchFile, textOf: (path: string) => Promise<string | null>): Promise<Change | null> {
   const { path, paths, parsed } = file;
   if (paths.length > 1 || parsed.hunks.length === 0 || parsed.oldMode !== parsed.newMode) return null;
@@ -195,7 +195,7 @@ async function pythonTrees(
   const request = inInstanceEnvironment({ argv, stdin: JSON.stringify(texts), deadlineS: DEADLINE_S });
   const ended = await session.exec(request, signal);
   const digests = ended.kind === 'exited' ? Digests.safeParse(ended.stdout).data : undefined;
-  // One that Python's parser does not survive takes the others with it, so each half is asked about by itself.
+  // A text that crashes Python's parser loses the digests of all others, so each half is retried separately.
   if (digests === undefined && ended.kind === 'exited' && ended.exitCode > KILLED && texts.length > 1) {
     const middle = Math.ceil(texts.length / 2);
     const halves = [
@@ -221,7 +221,7 @@ const Digests = z
 
 const SLASH_COMMENTS = /\.(?:[cm]?[jt]sx?|go|rs|java|kt|scala|c|h|cc|cpp|hpp|cs|swift|php|dart)$/;
 
-/** A text without comments and layout; where blanks may mean something, without blank lines and trailing blanks alone. */
+/** Drops comments and layout; if blanks may be significant, only blank lines, trailing blanks and `#` lines. */
 function tokensOf(path: string, text: string): string {
   if (SLASH_COMMENTS.test(path)) return tokens(text).join('\n');
   const hasHashes = /\.(?:rb|sh|ya?ml|toml|cfg|pl|r|mk)$/.test(path);
@@ -229,7 +229,7 @@ function tokensOf(path: string, text: string): string {
   return lines.filter((line) => line !== '' && !(hasHashes && /^\s*#/.test(line))).join('\n');
 }
 
-/** Tokens of a language with `//` and slash-star comments; each character is looked at once. */
+/** Tokens of a language with `//` and slash-star comments; linear in the text's length. */
 function tokens(text: string): readonly string[] {
   const found: string[] = [];
   for (let at = 0; at < text.length;) {
@@ -241,7 +241,7 @@ function tokens(text: string): readonly string[] {
   return found;
 }
 
-/** Behind the comment or the blank that stands here, if any. */
+/** Index after the comment or blank at `at`, if any; else `at`. */
 function endOfGap(text: string, at: number): number {
   const behind = (end: string): number => {
     const found = text.indexOf(end, at + 2);
@@ -252,10 +252,10 @@ function endOfGap(text: string, at: number): number {
   return /\s/.test(text[at] ?? '') ? at + 1 : at;
 }
 
-/** Behind these a line's end ends the statement (ECMAScript, "restricted productions"; Go, "semicolons"). */
+/** After these words a line end terminates the statement (ECMAScript, "restricted productions"; Go, "semicolons"). */
 const ENDS_AT_LINE = /^(?:return|throw|break|continue|yield)$/;
 const WORD = /[\w$]+/y;
-/** What a slash divides comes before it; behind these it begins a regular expression. */
+/** After these tokens a slash begins a regular expression; after others it is a division. */
 const BEFORE_EXPRESSION = /^(?:|[(,=:[!&|?{};+*%~^<>-]|return)$/;
 
 function endOfToken(text: string, at: number, last: string): number {
@@ -266,7 +266,7 @@ function endOfToken(text: string, at: number, last: string): number {
   return at + (WORD.exec(text)?.[0].length ?? 1);
 }
 
-/** Behind its second quote, or at the end of its line; in brackets a slash does not end a regular expression. */
+/** Index after the closing quote or at the line's end; a slash in brackets does not end a regular expression. */
 function endOfLiteral(text: string, at: number): number {
   const quote = text[at];
   let inBrackets = false;

@@ -10,13 +10,13 @@ import { CLEAR } from '../drivers/command.js';
 
 export interface SessionPlan {
   readonly tree: Tree;
-  /** Who tests run as. */
+  /** The user that tests run as. */
   readonly user: RunsAs;
-  /** Where tests write on base. */
+  /** Paths that tests write to on base. */
   readonly writes: readonly string[];
 }
 
-/** At most one open session on a patched tree, opened when first needed and replaced when it was spoilt. */
+/** At most one open session on a patched tree, opened on first use and replaced once it is spoilt. */
 export class TreeSessions implements AsyncDisposable {
   private session: SandboxSession | null = null;
 
@@ -27,7 +27,8 @@ export class TreeSessions implements AsyncDisposable {
   ) {}
 
   /**
-   * Does some work in the session. Infrastructure failures repeat it in a fresh container, at most three times.
+   * Does some work in the session, repeated in a fresh container after an infrastructure failure, up to `tries` times
+   * in all.
    * @throws UnavailableError when the infrastructure kept failing
    */
   async use<R>(work: (session: SandboxSession) => Promise<R>): Promise<R> {
@@ -43,7 +44,7 @@ export class TreeSessions implements AsyncDisposable {
     return retried(once, { signal: this.signal, tries, pause });
   }
 
-  /** Lets what comes after start from what the session has compiled; without it, it only starts slower. */
+  /** Stores the session's compiled modules for later sessions; if that fails, they only start slower. */
   async giveBytecode(): Promise<void> {
     if (this.session === null) return;
     try {
@@ -53,7 +54,7 @@ export class TreeSessions implements AsyncDisposable {
     }
   }
 
-  /** What comes next gets a fresh container. */
+  /** Closes the session; the next use opens a fresh container. */
   async discard(): Promise<void> {
     const session = this.session;
     this.session = null;
@@ -81,8 +82,10 @@ export class TreeSessions implements AsyncDisposable {
 const APPLY_DEADLINE_S = 120;
 
 /**
- * Puts a source patch on the session's tree. Git's check, which it has passed, neither writes nor asks what stands in the way.
- * @throws DoesNotApplyError when git refuses it or it takes more than the sandbox has, SandboxLostError when git said nothing
+ * Applies a source patch to the tree. `git apply --check` before neither wrote nor looked for obstacles, so this can
+ * still fail.
+ * @throws DoesNotApplyError if git refuses it or exceeds a sandbox limit, SandboxLostError on a time-out or without a
+ * message
  */
 export async function applyPatch(session: SandboxSession, tree: Tree, signal: AbortSignal): Promise<void> {
   if (tree === null) return;
@@ -96,21 +99,21 @@ export async function applyPatch(session: SandboxSession, tree: Tree, signal: Ab
 }
 
 /*
- * Patches and tests run as a user of their own, who reads the repository and writes to memory file systems alone. Tests that
- * have to write elsewhere are known from the first run on base, where no patch is: the places that it wrote to are open
- * to every candidate. A suite that passes under the image's own user alone runs as that, and all that is said of it
- * carries the word.
+ * Patches and tests run as a separate user, who can read the repository and write only to memory file systems. If tests
+ * have to write elsewhere, the first run on base, without any patch, shows where: those paths are opened for every
+ * candidate. A suite that passes only under the image's own user runs as that user, and its results are marked
+ * accordingly.
  */
 
-/** `image`: the image's own user, who may do everything in the sandbox, read and forge results too. */
+/** `image`: the image's own user, who has full access to the sandbox and can read and forge results. */
 export type RunsAs = 'tests' | 'image';
 
-/** Who the existing tests run as, by what their base runs came to so far. */
+/** The user that the existing tests run as, as determined by earlier runs on base. */
 export async function runsAs(context: ExecutionContext): Promise<RunsAs> {
   return (await context.results.get(userKey(context))) === 'image' ? 'image' : 'tests';
 }
 
-/** From now on the existing tests run as the image's own user. */
+/** Makes the existing tests run as the image's own user from now on. */
 export async function runAsImageUser(context: ExecutionContext): Promise<void> {
   await context.results.put(userKey(context), 'user', 'image');
 }
@@ -120,7 +123,7 @@ function userKey(context: ExecutionContext): string {
   return contentKey({ kind: 'user', ...contextKey(context), regression_command, regression_files });
 }
 
-/** How a command of tests is started in a session. */
+/** The exec options for a command that runs tests. */
 export function asTests({ testsUser }: SandboxSession): Pick<ExecRequest, 'as'> {
   return testsUser === null ? {} : { as: 'tests' };
 }
@@ -128,9 +131,9 @@ export function asTests({ testsUser }: SandboxSession): Pick<ExecRequest, 'as'> 
 const END_DEADLINE_S = 30;
 
 /**
- * Ends what the tests' user left running, and takes files out of the tree.
- * @param files by their paths from the repository's root
- * @returns false where something remains
+ * Kills processes that the tests' user left running, and removes files from the tree.
+ * @param files paths relative to the repository's root
+ * @returns false if something remains
  */
 export async function endTests(
   session: SandboxSession,
@@ -144,7 +147,7 @@ export async function endTests(
   return done.kind === 'exited' && done.exitCode === 0;
 }
 
-/** What a run on base wrote to. */
+/** Paths that a run on base wrote to. */
 export const Written = z.array(z.string());
 const MOST_PATHS = 5_000;
 const LARGEST_LIST = 1024 * 1024;
@@ -154,7 +157,7 @@ const MARK = 'mkdir -p "${1%/*}" && : >"$1"';
 const MARK_AND_OPEN = `find "$2" "$HOME" -xdev -name .git -prune -o -type d -exec chmod o+rwxt {} + 2>/dev/null; ${MARK}`;
 const SINCE =
   'find "$2" "$HOME" -xdev -name .git -prune -o -newer "$1" -print 2>/dev/null | head -c 1000000 >"$1.list"';
-/** Whoever may write a folder may not remove what others have in it. */
+/** Sets the sticky bit, so that a user who may write to a folder cannot remove other users' files from it. */
 const OPEN = String.raw`
 dirs=$1.dirs files=$1.files
 while IFS= read -r path; do
@@ -166,7 +169,7 @@ done 3>"$dirs" 4>"$files"
 xargs -0 -r chmod o+rwxt <"$dirs"
 xargs -0 -r chown -h "$2" <"$files"`;
 
-/** Looks at where a run on base writes, in the repository and in the image's home. */
+/** Finds out where a run on base writes, in the repository and in the image's home. */
 export class WritesOnBase {
   readonly #marker: string;
 
@@ -174,12 +177,12 @@ export class WritesOnBase {
     this.#marker = scratchDirectory(context.nonce);
   }
 
-  /** Begins to look. `open`: the tests' user may write everywhere meanwhile. */
+  /** Starts watching. @param open whether the tests' user may write everywhere in the meantime */
   async begin(session: SandboxSession, signal: AbortSignal, open = false): Promise<void> {
     await this.#run(session, open ? MARK_AND_OPEN : MARK, signal);
   }
 
-  /** @returns absolute paths; none where the session is over or has no `find` */
+  /** @returns absolute paths; none if the session is lost or has no `find` */
   async end(session: SandboxSession, signal: AbortSignal): Promise<readonly string[]> {
     let list: Uint8Array | null;
     try {
@@ -190,7 +193,7 @@ export class WritesOnBase {
       throw error;
     }
     const lines = list === null ? [] : new TextDecoder().decode(list).split('\n');
-    // The last one is empty, or cut off.
+    // The last line is empty or cut off.
     return lines
       .slice(0, -1)
       .filter((path) => path.startsWith('/'))
@@ -203,7 +206,7 @@ export class WritesOnBase {
   }
 }
 
-/** Lets the tests' user write to these paths; those that are not there are made by whoever may write beside them. */
+/** Opens these paths to the tests' user. Missing ones are skipped: they can be created if their parent is writable. */
 export async function openPaths(
   session: SandboxSession,
   paths: readonly string[],
