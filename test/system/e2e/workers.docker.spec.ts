@@ -21,6 +21,7 @@ import {
   RIGHT_LINE,
   says,
   STEPS,
+  SUMS_UP,
   WAVES,
 } from '../../fixtures/spread-load.js';
 
@@ -58,7 +59,6 @@ async function serveModels(...[k, isRight]: [number, Parameters<typeof answerLoa
   // A first answer is given: behind it an agent has its container.
   const latency = async (asked: ChatBody): Promise<void> => {
     await sleep(LATENCY_MS);
-    if (saidBefore(asked).length === 0) return;
     await Promise.all(holds.filter(({ isHeld }) => isHeld(asked)).map(({ until }) => until));
   };
   server = await ModelServer.start(answerLoad(k, latency, isRight), ['agent', 'judge']);
@@ -71,8 +71,8 @@ interface Hold {
 }
 const holds: Hold[] = [];
 
-/** Later answers to these wait for a release: what is under way stays so until then, however fast the machine is. */
-function hold(isHeld: Hold['isHeld'] = () => true): Hold {
+/** Answers to these wait for a release: what is under way stays so until then, however fast or slow the machine is. */
+function hold(isHeld: Hold['isHeld']): Hold {
   let release = (): void => undefined;
   const until = new Promise<void>((resolve) => (release = resolve));
   holds.push({ isHeld, until, release });
@@ -90,15 +90,15 @@ function workerSettings(): CommandLine {
   });
 }
 
-/** Two workers with a run between them: the second one hands it over at its start, when the first one waits for work. */
+/** Two workers with a run of that name between them: the second one hands it over at its start, when the first one waits for work. */
 async function startTwo(
-  key: string,
+  name: string,
   asked: Parameters<typeof loadRequest>[0],
 ): Promise<{ id: string; pids: readonly (number | undefined)[] }> {
   const { child } = await Service.start(workerSettings(), {}, ['worker']);
   workers.push(child);
   // As a service does it; it is handed over by whichever worker looks next for what nobody has taken up: each at its start.
-  const { id } = (await store.runs.create(key, loadRequest(asked))).run;
+  const { id } = (await store.runs.create(name, loadRequest(asked, name))).run;
   workers.push(workerSettings().start(['worker']));
   return { id, pids: workers.map(({ pid }) => pid) };
 }
@@ -179,6 +179,8 @@ function isOpen(pid: number | undefined): boolean {
   return containersOf(pid).length > 0;
 }
 
+/** Who asks a second time has a container. */
+const hasBegun = (asked: ChatBody): boolean => saidBefore(asked).length > 0;
 /** Of the first wave: a rollout of the second. */
 const isTold = (asked: ChatBody): boolean => says(asked, 'on earlier attempts');
 
@@ -191,8 +193,8 @@ function runsProgram(pid: number | undefined): boolean {
 }
 
 /** What a process of its own makes of the same request, from what is stored. */
-async function alone(): Promise<CommandLine> {
-  const { issue, tests, agents, k, refine, branch, refine_from } = RunRequest.parse(loadRequest(WAVES));
+async function alone(name: string): Promise<CommandLine> {
+  const { issue, tests, agents, k, refine, branch, refine_from } = RunRequest.parse(loadRequest(WAVES, name));
   const cli = workerSettings();
   const { code, stderr } = await cli.run([
     ...['solve', '--issue', cli.write('issue.json', JSON.stringify(issue)), '--verifiers', 'ef', '--json'],
@@ -241,11 +243,14 @@ describe('two workers on one PostgreSQL', () => {
     async ({ which, sweep }) => {
       await serveModels(WAVES.k, (_, asked) => isTold(asked));
       // Of the first wave's three programs and the second wave's two that are told of it, each of two processes has one.
-      const first = hold((asked) => says(asked, PROGRAM_ANSWERS));
-      const second = hold(isTold);
-      const { id } = await startTwo(`killed: ${which}`, WAVES);
+      const first = hold((asked) => says(asked, PROGRAM_ANSWERS) && hasBegun(asked));
+      const summaries = hold((asked) => says(asked, SUMS_UP));
+      const second = hold((asked) => isTold(asked) && hasBegun(asked));
+      const { id } = await startTwo(which, WAVES);
       const victims = [await strike(id, which, runsProgram, first)];
+      // A second wave that begins with one process there is all its own.
       workers.push((await Service.start(workerSettings(), {}, ['worker'])).child);
+      summaries.release();
       await until(async () => {
         const steps = of(await store.runs.events(id, 0), 'step').map(({ data }) => data as { candidate_id: string });
         return steps.some(({ candidate_id }) => OF_WAVES.indexOf(candidate_id) >= WAVES.k) ? true : null;
@@ -273,7 +278,7 @@ describe('two workers on one PostgreSQL', () => {
       expect(answered('agent').length + madeTwice(answered('judge'), 0)).toBeLessThanOrEqual(most);
 
       const calls = server.calls.length;
-      const cli = await alone();
+      const cli = await alone(which);
       expect(server.calls).toHaveLength(calls);
       expect(cli.readJson('out/selection.json')).toEqual(result.selection);
       expect(cli.readLines('out/candidates.jsonl')).toMatchObject(
@@ -301,7 +306,7 @@ describe('two workers on one PostgreSQL', () => {
     const lines = [{ arms, concurrency: 2 }, ...rows].map((line) => `${JSON.stringify(line)}\n`).join('');
     const { id } = (await service.post('/v1/benchmarks', lines, 'application/x-ndjson')) as { id: string };
     // The only worker there drives the benchmark.
-    const { release } = hold();
+    const { release } = hold(hasBegun);
     await until(() => Promise.resolve(isOpen(driver.pid) ? true : null));
     const { child: last } = await Service.start(workerSettings(), settings, ['worker']);
     workers.push(driver, last);
