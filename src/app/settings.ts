@@ -37,7 +37,7 @@ const LimitsText = List.transform((entries): z.input<typeof FurtherLimits> => {
 /** Replacements for settings of earlier releases. */
 export const FORMER: Readonly<Record<string, string>> = Object.fromEntries([
   ...JUDGE_SWITCHES.map((word) => [formerName('EF', word), `BESTK_EF_OPTIONS, which may contain ${word}`] as const),
-  ['BESTK_EF_HEAD', 'BESTK_EF_OPTIONS, which may contain critic-pooling and the like'] as const,
+  ['BESTK_EF_HEAD', `BESTK_EF_OPTIONS, which may contain one of ${CRITIC_ROUTES.join(', ')}`] as const,
   ...Object.keys(FurtherLimits.shape).map(
     (limit) => [formerName('AGENT', limit), `BESTK_AGENT_LIMITS, which may contain ${limit}=…`] as const,
   ),
@@ -169,6 +169,9 @@ export const Settings = z.object({
     .default(['source', 'flags'])
     .describe('Sections shown to the judge beside the patch, comma-separated.'),
   BESTK_EF_OPTIONS: List.pipe(z.array(z.enum([...JUDGE_SWITCHES, ...CRITIC_ROUTES])))
+    .refine((words) => new Set(words.filter((word) => word.startsWith('critic-'))).size <= 1, {
+      message: 'may contain only one critic-… route',
+    })
     .default([])
     .describe(
       'Of `think` (reason before answering), `summaries` (`ef:pairs` and tournaments compare summaries), `prefill` (begin the answer for the judge), `patch-alone` (show no trajectory), `second-opinion` (ask again without the agent’s thoughts) and the server route of `ef:critic` (`critic-classify`, the default, `critic-pooling` or `critic-score` of vLLM, `critic-sglang`), comma-separated; see [judging](judging.md).',
@@ -176,7 +179,7 @@ export const Settings = z.object({
   BESTK_EF_SAMPLES: Positive.max(64)
     .optional()
     .describe(
-      'Answers per question. By default 1; 8 yes/no votes if the server returns no log-probabilities; 3 inspections by `ef:agent`.',
+      'Answers per question. By default 1; 8 yes/no votes if the server returns no log-probabilities; 3 looks by `ef:agent`.',
     ),
   BESTK_EF_PROMPT_TOKENS: Positive.min(2_000)
     .default(65_536)
@@ -271,7 +274,7 @@ export const Settings = z.object({
     .number()
     .min(1)
     .optional()
-    .describe('Days to keep ended runs, benchmarks, reports and the audit log. By default for ever.'),
+    .describe('Days to keep ended runs, benchmarks, reports and the audit log. By default they are kept forever.'),
   BESTK_API_KEYS: ApiKeys.default([]).describe(
     'API keys, comma-separated; see [keys](http.md#keys). Required unless the service listens on loopback only.',
   ),

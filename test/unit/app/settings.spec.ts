@@ -49,6 +49,7 @@ describe('settings of a cluster', () => {
 
   it.each([
     ['BESTK_SANDBOX', 'podman'],
+    ['BESTK_EF_OPTIONS', 'critic-score,critic-pooling'],
     ['BESTK_KUBERNETES_POD', 'nodeSelector: [pool]'],
     ['BESTK_KUBERNETES_POD', 'hostNetwork: true'],
     ['BESTK_KUBERNETES_POD', 'securityContext: { runAsUser: 0 }'],
