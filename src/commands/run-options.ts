@@ -42,7 +42,7 @@ export function withRunOptions(command: Command, issueRequired = true): Command 
     .option('--labels <file>', 'labels, shown next to the selection; verifiers and stages never see them')
     .option(
       '--verifiers <list>',
-      'eb (execution-based), ef (execution-free) or ef:METHOD@MODEL, comma-separated: ef,eb; none: the most common patch wins',
+      'eb (execution-based), ef (execution-free) or ef:METHOD@MODEL, comma-separated: ef,eb; none: verify nothing (combine with --preset majority)',
     )
     .addOption(parallelOption());
   return withRuleOptions(command);
