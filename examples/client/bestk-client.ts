@@ -167,7 +167,7 @@ export type RunRequest = {
         readonly report?: 'junit' | 'tap' | 'go-test-json' | 'cargo' | 'rspec-json' | 'exit-code' | undefined;
         /** Expected value of each call of `observe`, in order; absent = the exit code decides. */
         readonly expect?: readonly unknown[] | undefined;
-        /** True if the test only prints what the code does; candidates with equal output form one class. */
+        /** True if the test only calls `observe` and judges nothing; candidates with equal observations form one class. */
         readonly observes?: boolean | undefined;
         /** Author; several tests by one author count less than tests by different authors. */
         readonly author?: string | null | undefined;
@@ -206,7 +206,7 @@ export type Environment = {
   readonly regression_report?: string | null | undefined;
   /** Test files passed to the command. */
   readonly regression_files?: readonly string[] | undefined;
-  /** Seconds for one test, and for one run of the regression command (300). */
+  /** CPU seconds of each process of a test or of the regression command (300); the wall-clock limit is four times that. */
   readonly test_timeout_s?: number | undefined;
   /** Git patch that turns the image’s repository into the base. */
   readonly setup_patch?: string | null | undefined;

@@ -119,7 +119,7 @@ class Client:
         return self.wait(self.submit(issue, k=k, **request), on_event, timeout_s)
 
     def estimate(self, issue: models.Issue, **request: Any) -> models.Estimate:
-        """What such a run can come to, in model calls, tokens and dollars; starts none."""
+        """Estimates the cost of such a run without starting it."""
         return cast(models.Estimate, self._http.json("POST", "/v1/runs/estimate", {"issue": issue, **request}))
 
     def run(self, run_id: str) -> models.Run:

@@ -88,7 +88,7 @@ class RunRequestTests(_RunRequestTests, total=False):
     command: str  # Shell command that runs it, from the repository’s root; absent = the default for its language.
     report: Literal["junit", "tap", "go-test-json", "cargo", "rspec-json", "exit-code"]  # Format of the command’s report; absent = the default for its language.
     expect: List[Any]  # Expected value of each call of `observe`, in order; absent = the exit code decides.
-    observes: bool  # True if the test only prints what the code does; candidates with equal output form one class.
+    observes: bool  # True if the test only calls `observe` and judges nothing; candidates with equal observations form one class.
     author: Optional[str]  # Author; several tests by one author count less than tests by different authors.
     kind: Literal["fail-to-pass", "pass-to-pass"]  # `pass-to-pass` = passes on base and must still pass; absent = reports "not solved" on base.
     angle: str  # The focus its author was given; stored unchanged.
@@ -136,7 +136,7 @@ class Environment(_Environment, total=False):
     regression_command: Optional[str]  # Shell command of the existing tests; `{files}` and `{modules}` are replaced. Null = tests near the patches.
     regression_report: Optional[str]  # JUnit XML file written by the command, relative to the working directory.
     regression_files: List[str]  # Test files passed to the command.
-    test_timeout_s: float  # Seconds for one test, and for one run of the regression command (300).
+    test_timeout_s: float  # CPU seconds of each process of a test or of the regression command (300); the wall-clock limit is four times that.
     setup_patch: Optional[str]  # Git patch that turns the image’s repository into the base.
     hidden_paths: List[str]  # Hidden tests and answers in the image; removed before anything runs.
 

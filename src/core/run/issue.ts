@@ -71,7 +71,7 @@ export const Environment = z.strictObject({
     .nullish()
     .transform((path) => path ?? null),
   regression_files: z.array(path()).max(MOST_FILES).default([]),
-  /** Limit in seconds of one test, and of one run of the regression command. */
+  /** CPU seconds of each process of a test or of the regression command; the wall-clock limit is four times that. */
   test_timeout_s: z.number().positive().max(86_400).default(300),
   /** Git patch that turns the image's repository into the base, if the image holds an earlier state. */
   setup_patch: wholeText()

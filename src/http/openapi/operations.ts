@@ -119,7 +119,7 @@ const FIELDS: Readonly<Record<string, string>> = {
   'RunRequest.tests.path': 'Path of the test, relative to the working directory.',
   'RunRequest.tests.content': 'The file’s text.',
   'RunRequest.tests.observes':
-    'True if the test only prints what the code does; candidates with equal output form one class.',
+    'True if the test only calls `observe` and judges nothing; candidates with equal observations form one class.',
   'RunRequest.tests.expect': 'Expected value of each call of `observe`, in order; absent = the exit code decides.',
   'RunRequest.tests.files': 'Further files that it needs, by path in the repository.',
   'RunRequest.tests.command':
@@ -149,7 +149,8 @@ const FIELDS: Readonly<Record<string, string>> = {
     'Shell command of the existing tests; `{files}` and `{modules}` are replaced. Null = tests near the patches.',
   'Environment.regression_report': 'JUnit XML file written by the command, relative to the working directory.',
   'Environment.regression_files': 'Test files passed to the command.',
-  'Environment.test_timeout_s': 'Seconds for one test, and for one run of the regression command (300).',
+  'Environment.test_timeout_s':
+    'CPU seconds of each process of a test or of the regression command (300); the wall-clock limit is four times that.',
   'Environment.setup_patch': 'Git patch that turns the image’s repository into the base.',
   'Environment.hidden_paths': 'Hidden tests and answers in the image; removed before anything runs.',
   'Budget.tokens': 'Input and output tokens together; null = no limit.',

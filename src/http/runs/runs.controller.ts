@@ -94,7 +94,7 @@ export class RescoreRunController {
     return { presets: [...presetsForRuns()], verifiers: [...VERIFIER_NAMES, ...this.dependencies.ownVerifiers] };
   }
 
-  /** What a run of this request can come to; none is begun. */
+  /** Estimates the cost of such a run without starting it. */
   @Post('runs/estimate')
   @HttpCode(200)
   estimate(@Body({ schema: RunRequest }) request: RunRequest): Promise<Estimate> {
