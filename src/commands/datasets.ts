@@ -30,7 +30,7 @@ export function registerDatasets(program: Command): void {
     .command('show')
     .description('show how a data set is read: first instances, every column, rejected rows')
     .argument('<path>', 'file, downloaded folder, or - for standard input')
-    .option('--split <name>', 'of a folder that has several; test by default')
+    .option('--split <name>', 'split of a data set folder (default: test)')
     .option('--image <template>', 'as in `bestk bench run`', collected, [])
     .option('--first <n>', 'instances to show', wholeNumber, 3)
     .option('--json', 'one JSON document on stdout')

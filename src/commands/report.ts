@@ -44,16 +44,16 @@ export function registerReport(program: Command): void {
     .option('--scores <file>', 'instead of --run: a score matrix with labels')
     .option('--labels <path...>', 'labels or harness reports of the candidates', [])
     .option('--against <path...>', 'other runs of the same issues (or, with --scores, another matrix), to compare with')
-    .option('--title <text>', 'title of the report; by default the folder')
+    .option('--title <text>', 'title of the report (default: the folder)')
     .option(
       '--presets <list>',
-      'names, "all", or files of your own, yours first; by default that of the runs and all that there are scores for',
+      'names, "all", or files of your own, yours first (default: the rule of the runs and all rules with scores)',
     )
-    .option('--compare <list>', 'rules that each other one is compared with, or "all"; by default random')
-    .option('--k <list>', 'e.g. 1..26 or 1,2,4,8; by default 1, 2, 4, 8 … and all')
+    .option('--compare <list>', 'baseline rules for the comparisons, or "all" (default: random)')
+    .option('--k <list>', 'e.g. 1..26 or 1,2,4,8 (default: 1, 2, 4, 8 … and all)')
     .option('--bootstrap <n>', 'resamples for the intervals; 0 = normal approximation', '2000')
-    .option('--seed <n>', 'of resamples and random subsets', '1')
-    .option('--draws <n>', 'random subsets where there is no closed form', '100')
+    .option('--seed <n>', 'seed for resampling and random subsets', '1')
+    .option('--draws <n>', 'random subsets if there is no closed form', '100')
     .requiredOption('--out <dir>', 'folder for the report')
     .option('--json', 'one JSON document on stdout')
     .addHelpText('after', EXAMPLE)

@@ -301,7 +301,9 @@ export async function runOne(
   // The settings are part of the key, since other settings give other results.
   const run = await startOrResume(app.runs, { key: `${key} ${await app.setup()}`, request, once });
   const waiting = (owner: string): void => {
-    printProgress(`The same command is under way in process ${owner.split('/')[1] ?? ''}; this one waits for it.`);
+    printProgress(
+      `The same command is already running in process ${owner.split('/')[1] ?? ''}; this one waits for it.`,
+    );
   };
   await app.worker.workAlone(run.id, signal, { told: onEvent, waiting }).catch((error: unknown) => {
     if (!signal.aborted) throw error;

@@ -40,7 +40,7 @@ Example:
 With a data set, issues without candidates are skipped; the folder gets a subfolder for each issue, selections.jsonl,
 predictions.jsonl (SWE-bench: the selected patches), candidates.jsonl and skipped.jsonl.
 
-Exit: 0 a patch was selected (of many issues: all were done), 2 bad input, 3 Docker or the model is not available, 4 no
+Exit: 0 a patch was selected (several issues: all are done), 2 bad input, 3 Docker or the model is not available, 4 no
 patch is worth returning, 130 interrupted (the same command resumes).`;
 
 /** `bestk select`: verify and select given candidates. */
@@ -94,7 +94,10 @@ async function candidatesOf(
   oneOf({ '--candidates': candidates, '--from-branches': fromBranches, '--from-patches': fromPatches });
   if (candidates !== undefined) return readAllCandidates(candidates, ids);
   const [id = '', ...others] = ids;
-  if (others.length > 0) throw new BadInputError('names many; branches and patches are for one.', { field: '--issue' });
+  if (others.length > 0)
+    throw new BadInputError('names several issues; --from-branches and --from-patches need exactly one.', {
+      field: '--issue',
+    });
   return new Map([[id, (await candidatesFrom(options, id)) ?? []]]);
 }
 
@@ -150,7 +153,7 @@ export async function issueFrom(
   const issue = Issue.safeParse({ instance_id, problem_statement, environment });
   if (issue.success) return issue.data;
   const problem = issue.error.issues[0];
-  throw new BadInputError(problem?.message ?? 'is no issue', { field: problem?.path.join('.') });
+  throw new BadInputError(problem?.message ?? 'is not a valid issue', { field: problem?.path.join('.') });
 }
 
 async function patchesIn(folder: string): Promise<[string, string][]> {

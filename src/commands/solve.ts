@@ -44,7 +44,7 @@ Example:
 
 OPENAI_BASE_URL and BESTK_AGENT_MODEL name the agent's model, BESTK_VERIFIER_MODEL the judge's. The folder
 also gets candidates.jsonl (all of them), trajectories.jsonl (R2E-Gym) and predictions.jsonl (SWE-bench: the selected
-patch). With several issues, each has a subfolder beside the combined files, and budgets apply to each issue.
+patch). With several issues, each has a subfolder next to the combined files, and budgets apply to each issue.
 
 Exit: 0 a patch was selected (several issues: all are done), 2 bad input, 3 Docker or the model is not available, 4 no
 patch is worth returning, 130 interrupted (the same command resumes and repeats no model call).`;

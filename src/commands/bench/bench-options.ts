@@ -56,8 +56,8 @@ Example:
   $ bestk bench status out/
 
 docs/bench.md describes the bench file. Options override the file; those of an arm (--name, -k,
---candidates, --tests, --verifiers, --preset and the like) make one arm in the place of the file's. The folder gets arms/NAME/ (a folder an
-instance, predictions.jsonl, candidates.jsonl, graded/labels.jsonl) and report/ (report.html, .json, .md, issues.csv, and a report
+--candidates, --tests, --verifiers, --preset and the like) define one arm that replaces the file's. The folder gets arms/NAME/ (a folder
+per instance, predictions.jsonl, candidates.jsonl, graded/labels.jsonl) and report/ (report.html, .json, .md, issues.csv, and a report
 of each arm). Ctrl-C lets running instances finish and starts no new ones; a second Ctrl-C stops at once.
 
 Exit: 0 done, 2 bad input or nothing done, 3 Docker or a model was not available for some instance, 130 interrupted (the
@@ -70,17 +70,12 @@ export function withPlanOptions(command: Command): Command {
     .option('--dataset <path>', 'data set (see bestk datasets show)')
     .option('--split <name>', 'split of a data set folder (default: test)')
     .addOption(imageOption())
-    .option(
-      '--where <condition>',
-      'column=value or column!=value, several values with commas; again for another',
-      collected,
-      [],
-    )
+    .option('--where <condition>', 'column=value or column!=value; comma-separated values; repeatable', collected, [])
     .option('--instances <list>', 'comma-separated ids')
     .option('--slice <from:to>', 'by position, from 0')
     .option('--shard <part/of>', 'such as 2/8')
     .option('--sample <n>', 'random sample of this size', count)
-    .option('--seed <n>', 'of the sample', wholeNumber)
+    .option('--seed <n>', 'seed of the sample', wholeNumber)
     .option('--name <name>', 'name of the arm that the options below define')
     .option('-k <number>', 'trajectories of each issue', count)
     .addOption(

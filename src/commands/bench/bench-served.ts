@@ -76,13 +76,17 @@ export class BenchService {
     const answer = await asked.catch((error: unknown) => {
       const { cause, message } = error as Error;
       const why = cause instanceof Error ? cause.message || cause.name : message;
-      throw new ServiceUnavailableError(`${this.server} does not answer: ${why}`, 'See whether it runs there.');
+      throw new ServiceUnavailableError(
+        `${this.server} does not answer: ${why}`,
+        'Check that the service is running there.',
+      );
     });
     if (answer.ok) return answer;
     const said = Said.safeParse(await answer.json().catch(() => null)).data ?? { detail: `HTTP ${answer.status}` };
     const { detail, code = 'bad-input', next = 'Look at the log of the service.' } = said;
     if (answer.status >= 500 || answer.status === 429) throw new ServiceUnavailableError(detail, next);
-    if (answer.status === 401) throw new BadInputError(detail, { field: '--api-key' }, 'BESTK_API_KEY names the key.');
+    if (answer.status === 401)
+      throw new BadInputError(detail, { field: '--api-key' }, 'Set BESTK_API_KEY to a valid key.');
     throw new ToldError({ code, message: detail, next });
   }
 }

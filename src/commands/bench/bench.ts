@@ -55,7 +55,7 @@ function onFolder(bench: Command, name: string, description: string): Command {
 }
 
 function keyOption(): Option {
-  return new Option('--api-key <key>', 'of the service, with --server').env('BESTK_API_KEY');
+  return new Option('--api-key <key>', 'API key of the service that runs the benchmark').env('BESTK_API_KEY');
 }
 
 function registerGold(bench: Command, openApp: OpenApp): void {
@@ -97,7 +97,7 @@ async function start(plan: Plan, options: BenchOptions, openApp: OpenApp): Promi
   if (estimate === true) return tellEstimate(plan, json, openApp);
   const out = outFolder(options);
   if (server === undefined) return run(plan, { out, failedOnly: false }, json, openApp);
-  if (!/^https?:\/\//.test(server)) throw new BadInputError('must be a http or https URL.', { field: '--server' });
+  if (!/^https?:\/\//.test(server)) throw new BadInputError('must be an http or https URL.', { field: '--server' });
   const { BenchService, startServed } = await import('./bench-served.js');
   const service = new BenchService(server.replace(/\/$/, ''), apiKey ?? null);
   return follow(await startServed(plan, out, service), out, { json, ...(apiKey === undefined ? {} : { apiKey }) });
@@ -109,7 +109,7 @@ async function resume(out: string, failedOnly: boolean, options: FolderOptions, 
   if (state.kind === 'bestk-bench') return run(state.plan, { out, failedOnly }, options.json === true, openApp);
   if (failedOnly) {
     const next = 'Leave it out: a service retries what failed and continues.';
-    throw new BadInputError('is for a benchmark of this machine.', { field: '--failed' }, next);
+    throw new BadInputError('only works for local benchmarks.', { field: '--failed' }, next);
   }
   return follow(state, out, { ...options, json: options.json === true });
 }
