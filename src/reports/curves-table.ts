@@ -54,7 +54,7 @@ function spread(ks: readonly number[]): readonly number[] {
 
 function presetRows({ presets }: CurvesReport): string {
   return table([
-    ['preset', 'method', 'returned right', 'recovered head-room', 'selector-sensitive', 'no data for'],
+    ['preset', 'method', 'returned right', 'recovered head-room', 'Best@K where sensitive', 'no data for'],
     ...presets.map((each) => [
       visibleLine(each.preset),
       each.monte_carlo_error === null ? each.method : `${each.method} (±${percent(each.monte_carlo_error)})`,

@@ -154,7 +154,7 @@ export function rulesSection({ curves, returned, headline }: BenchmarkReport): S
           '#p (Holm)',
           '#head-room recovered',
           '#returned right',
-          '#selector-sensitive',
+          '#Best@K where sensitive',
           'computed',
           'no data for',
         ),

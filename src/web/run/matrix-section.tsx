@@ -59,7 +59,7 @@ export function MatrixSection({ evidence }: { readonly evidence: EvidenceView })
 
 function Legend() {
   return (
-    <ul class="legend" aria-label="Signs">
+    <ul class="legend" aria-label="Legend">
       {Object.entries(OUTCOMES).map(([outcome, { sign, word }]) => (
         <li key={outcome}>
           <span class={`cell tone-${outcome}`} aria-hidden="true">

@@ -63,7 +63,7 @@ export function TrajectoryTab({ runId, candidate, first, onMove }: Props) {
         )}
       </Awaited>
       {from + WINDOW >= total && exit_reason !== null && (
-        <p class="quiet">{exit_reason === 'agent' ? 'Submitted by the agent.' : `Ended by ${exit_reason}.`}</p>
+        <p class="quiet">{exit_reason === 'agent' ? 'Submitted by the agent.' : `Exit reason: ${exit_reason}.`}</p>
       )}
     </>
   );
