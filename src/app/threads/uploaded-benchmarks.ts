@@ -277,12 +277,12 @@ function requireArms({ arms }: SentBench, line: z.infer<typeof ArmLine>, at: num
   for (const name of line.arms) {
     const arm = arms.find((each) => each.name === name);
     const place = { ...BODY, line: at };
-    if (arm === undefined) throw new BadInputError(`names the arm "${name}", which the bench file does not.`, place);
+    if (arm === undefined) throw new BadInputError(`names arm "${name}", which is not in the bench file.`, place);
     if ('candidate' in line && !arm.candidates)
       throw new BadInputError(
         `is a candidate of the arm "${name}", which samples its own.`,
         place,
-        'Say `candidates: true` in the arm.',
+        'Set `candidates: true` in the arm.',
       );
   }
 }

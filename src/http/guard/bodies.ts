@@ -38,7 +38,7 @@ const PIECE_BYTES = 256;
 /** A body with more chunks than `most` must average at least `bytes` per chunk. */
 const PIECES = { most: 10_000, bytes: 64 };
 
-const TOO_SMALL = new BadRequestException('The body comes in too small pieces.');
+const TOO_SMALL = new BadRequestException('The body arrives in chunks that are too small.');
 const TOO_MANY = new ServiceUnavailableException('Too many large bodies at once; send this one again.');
 
 /** Closes connections whose body stalls, or is still arriving long after the answer. */
@@ -48,7 +48,7 @@ export function endLeftBodies(request: Request, response: Response, next: NextFu
     response.setTimeout(SILENT_MS, () => {
       // Unread data means that the service is behind, not the client.
       if (request.complete || request.readableLength > 0) return;
-      endWith(new RequestTimeoutException('The body stopped coming.'), request, response);
+      endWith(new RequestTimeoutException('The body stopped arriving.'), request, response);
     });
     response.once('finish', () => {
       if (request.complete) return;

@@ -55,7 +55,7 @@ export function refuseForeignPages(hasKeys: boolean) {
     if (!hasKeys && !isLoopback(hostName(request.get('host') ?? ''))) {
       next(new ForbiddenException('Without API keys the service only answers requests to loopback names.'));
     } else {
-      next(isForeign(request) ? new ForbiddenException('Pages of other sites may not use this service.') : undefined);
+      next(isForeign(request) ? new ForbiddenException("Requests from other sites' pages are refused.") : undefined);
     }
   };
 }

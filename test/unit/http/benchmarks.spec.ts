@@ -336,7 +336,7 @@ describe('a benchmark over HTTP', () => {
     ],
     ['a path', [{ arms: [{ name: 'a', combiner: '/etc/passwd' }] }, ...ROWS], /combiner/],
     ['no JSON', [BENCH, '{"instance_id":'], /line 2.*is not JSON/],
-    ['an unknown arm', [BENCH, ...ROWS, { arms: ['x'], candidate: {} }], /line 5.*names the arm "x"/],
+    ['an unknown arm', [BENCH, ...ROWS, { arms: ['x'], candidate: {} }], /line 5.*names arm "x"/],
     ['candidates of who samples', [BENCH, ...ROWS, { arms: ['mine'], candidate: {} }], /samples its own/],
     ['a row of nothing', [BENCH, { a: 1 }], /has no matching instance/],
     ['a million lines', [BENCH, ...ROWS, '\n'.repeat(1_000_000)], /more than 1000000 lines/],

@@ -244,7 +244,7 @@ function isDriven(test: GeneratedTest): boolean {
   return dialect !== null && dialect.name !== 'command';
 }
 
-const UNDRIVEN = 'is in a language without `observe`: Python and JavaScript have it';
+const UNDRIVEN = 'is in a language without `observe` (only Python and JavaScript have it)';
 
 /** @returns why a test that ran on base is refused, phrased to follow "it"; null if it takes part */
 function refusal(runs: readonly TestRun[]): string | null {

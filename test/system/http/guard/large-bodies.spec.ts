@@ -73,7 +73,7 @@ describe('a large body', () => {
   it('that comes in crumbs is cut off', async () => {
     const head = `${HEAD.replace('application/json', 'application/json\r\nX-Api-Key: secret')}Transfer-Encoding: chunked\r\n\r\n`;
     const answer = await rawRequest(server.url, head + '1\r\n \r\n'.repeat(20_000));
-    expect(problemIn(answer)).toMatchObject({ status: 400, detail: 'The body comes in too small pieces.' });
+    expect(problemIn(answer)).toMatchObject({ status: 400, detail: 'The body arrives in chunks that are too small.' });
   });
 
   it('that trickles behind a refusal does not hold its connection', async () => {
