@@ -41,9 +41,9 @@ export async function runUnnamed(real, folder, problems) {
     tests: scored[0]?.out_of ?? 0,
     'wrong that lose a test': losing.size - wronged.length,
     'right that lose one': wronged.length,
-    'broke an existing test': broken.size,
-    'of these found': [...broken].filter((candidate) => losing.has(candidate)).length,
-    'choosing / base run': chose / run,
+    broke: broken.size,
+    found: [...broken].filter((candidate) => losing.has(candidate)).length,
+    choosing: chose / run,
   };
 }
 
