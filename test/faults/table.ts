@@ -1,7 +1,7 @@
 import type { Trial } from './trial.js';
 
 const HEAD = [
-  ...['fault', 'points', 'under way', 'ended right', 'results lost', 'model calls', 'in flight', 'made twice'],
+  ...['fault', 'points', 'under way', 'ended correctly', 'results lost', 'model calls', 'in flight', 'made twice'],
   ...['beyond those in flight', 'containers left', 'stuck', 's to the end: median', 'max'],
 ];
 
