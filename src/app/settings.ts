@@ -167,7 +167,7 @@ export const Settings = z.object({
     .describe('Prompt of the yes-no judge. By default the model name decides.'),
   BESTK_EF_SHOW: List.pipe(z.array(z.enum(SECTIONS)))
     .default(['source', 'flags'])
-    .describe('Sections shown to the judge beside the patch, comma-separated.'),
+    .describe('Sections shown to the judge next to the patch, comma-separated.'),
   BESTK_EF_OPTIONS: List.pipe(z.array(z.enum([...JUDGE_SWITCHES, ...CRITIC_ROUTES])))
     .refine((words) => new Set(words.filter((word) => word.startsWith('critic-'))).size <= 1, {
       message: 'may contain only one critic-… route',

@@ -47,7 +47,7 @@ export function registerReport(program: Command): void {
     .option('--title <text>', 'title of the report (default: the folder)')
     .option(
       '--presets <list>',
-      'names, "all", or files of your own, yours first (default: the rule of the runs and all rules with scores)',
+      'names, "all", or your own preset files, yours first (default: the rule of the runs and all rules with scores)',
     )
     .option('--compare <list>', 'baseline rules for the comparisons, or "all" (default: random)')
     .option('--k <list>', 'e.g. 1..26 or 1,2,4,8 (default: 1, 2, 4, 8 … and all)')

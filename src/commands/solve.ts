@@ -66,7 +66,7 @@ export function registerSolve(program: Command, openApp: OpenApp): void {
     .option('--branch <number>', 'sample this many more, from a step of the best of the first wave', wholeNumber, 0)
     .option('--refine-from <p>', 'second wave only if the best P(right) of the first reaches this', probability, 0.3)
     .option('--seed <number>', 'seed of the sampling', wholeNumber, 0)
-    .option('--agents <file>', 'agents that share the trajectories, instead of BESTK_AGENT_MODEL alone')
+    .option('--agents <file>', 'agents that share the trajectories, instead of only BESTK_AGENT_MODEL')
     .option('--agent <name>', 'agent of that file to use; repeatable; all by default', collected, [])
     .option(
       '--agent-command <command>',
@@ -97,7 +97,7 @@ async function solve(options: SolveOptions, openApp: OpenApp): Promise<number> {
 async function givenAgents({ agents: file, agent: names }: Pick<SolveOptions, 'agents' | 'agent'>) {
   if (file !== undefined) return placedAgents(await readAgents(file, names));
   if (names.length === 0) return { agents: undefined, settings: {} };
-  throw new BadInputError('names an agent of a file.', { field: '--agent' }, 'Name the file with --agents.');
+  throw new BadInputError('only works with --agents.', { field: '--agent' }, 'Name the file with --agents.');
 }
 
 async function readRequests(
