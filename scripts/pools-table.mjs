@@ -77,7 +77,7 @@ function presetTable(report) {
       'p (McNemar)',
       'p (Holm)',
       'head-room',
-      'sensitive, %',
+      'Best@all where sensitive, %',
     ],
     report.presets.map((each) => {
       const best = each.best_at_k[last];
