@@ -146,8 +146,8 @@ function rightBy(
     leanings: Float64Array.from(told, (log) => good.log(log) - bad.log(log)),
     ...model,
     wrong: {
-      ifGood: Float64Array.from(told, (log, patch) => (counts[patch] === true ? Math.log(1 - good.right(log)) : 0)),
-      ifNot: Float64Array.from(told, (log, patch) => (counts[patch] === true ? Math.log(1 - bad.right(log)) : 0)),
+      ifGood: Float64Array.from(told, (log, patch) => (counts[patch] === true ? good.logWrong(log) : 0)),
+      ifNot: Float64Array.from(told, (log, patch) => (counts[patch] === true ? bad.logWrong(log) : 0)),
     },
   });
   const right = told.map((log, patch) => {
@@ -163,11 +163,18 @@ class Mixture {
 
   /** Log-likelihood of that evidence, up to a constant that is the same for every p. */
   log(log: number): number {
-    return Math.log(this.p * Math.exp(log) + 1 - this.p);
+    return log > 0
+      ? log + Math.log(this.p + (1 - this.p) * Math.exp(-log))
+      : Math.log(this.p * Math.exp(log) + 1 - this.p);
   }
 
   right(log: number): number {
     return 1 / (1 + ((1 - this.p) / this.p) * Math.exp(-log));
+  }
+
+  /** Log of P(wrong); finite where `right` rounds to 1. */
+  logWrong(log: number): number {
+    return Math.log(1 - this.p) - this.log(log);
   }
 }
 

@@ -1,3 +1,5 @@
+import fc from 'fast-check';
+import { grouped } from '../../../../src/core/grouped.js';
 import { below, seededRandom } from '../../../../src/core/random.js';
 import type { Entry } from '../../../../verifiers/hybrid/entry.js';
 import { Pool } from '../../../../verifiers/hybrid/pool.js';
@@ -110,6 +112,57 @@ describe('P(right) without labels', () => {
     expect(pool.anyOf(new Set(['a', 'b', 'c']))).toBeCloseTo(any, 9);
   });
 
+  it('that some are right is a number, however many agents make the same patch', () => {
+    const pool = (agents: number, each: number): Pool =>
+      new Pool({
+        instanceId: 'i',
+        entries: Array.from({ length: agents * each }, (_, index) =>
+          entryOf(`${index}`, { fingerprint: 'same', agent: `agent ${index % agents}` }),
+        ),
+      });
+    for (const [agents, each] of [
+      [4, 16],
+      [8, 8],
+      [60, 60],
+    ] as const) {
+      const { any, right } = pool(agents, each).beliefs();
+      expect(any).toBeCloseTo(right.get('0') ?? NaN, 8);
+    }
+  });
+
+  it('that some are right is no less than of each, and of one patch alone what is said of that', () => {
+    const anyEntry = fc.record({
+      fingerprint: fc.constantFrom('p', 'q', 'r'),
+      agent: fc.constantFrom('a', 'b', 'c', 'd', 'e'),
+      execution_free: fc.constantFrom(null, 0.01, 0.6, 0.99),
+      finished: fc.boolean(),
+    });
+    fc.assert(
+      fc.property(fc.array(anyEntry, { minLength: 1, maxLength: 40 }), (facts) => {
+        const entries = facts.map((known, index) => entryOf(`${index}`, known));
+        const pool = new Pool({ instanceId: 'i', entries });
+        const { any, right } = pool.beliefs();
+        expect(any).toBeLessThanOrEqual(1);
+        expect(any).toBeGreaterThanOrEqual(Math.max(...right.values()) - 1e-8);
+        for (const [patch, [first]] of grouped(pool.entries, ({ fingerprint }) => fingerprint)) {
+          const copies = pool.entries.filter(({ fingerprint }) => fingerprint === patch);
+          expect(pool.anyOf(new Set(copies.map(({ id }) => id)))).toBeCloseTo(right.get(first?.id ?? '') ?? NaN, 8);
+        }
+      }),
+    );
+  });
+
+  it('that some are right is what adding up over all that may be good and right gives', () => {
+    const shares = fc.array(fc.constantFrom(0.02, 0.3, 0.5, 0.9, 0.98), { minLength: 1, maxLength: 4 });
+    fc.assert(
+      fc.property(shares, (judged) => {
+        const entries = judged.map((execution_free, index) => entryOf(`${index}`, { execution_free }));
+        const { any } = new Pool({ instanceId: 'i', entries }).beliefs();
+        expect(any).toBeCloseTo(someRight(judged), 8);
+      }),
+    );
+  });
+
   it('is low for everybody where all fail', () => {
     const entries = ['a', 'b', 'c', 'd'].map((id) => solving(id, [], { execution_free: 0.05 }));
     expect(rightOf(entries)('a')).toBeLessThan(0.1);
@@ -129,6 +182,28 @@ describe('P(right) without labels', () => {
     expect(latent).toBeGreaterThanOrEqual(counted);
   });
 });
+
+/** P(some are right) with a judge alone, half of whose log-odds counts, by adding up over who is good and who is right. */
+function someRight(judged: readonly number[]): number {
+  const n = judged.length;
+  let [all, none] = [0, 0];
+  for (let good = 0; good < 2 ** n; good += 1) {
+    for (let right = 0; right < 2 ** n; right += 1) {
+      const has = (mask: number, bit: number): boolean => ((mask >> bit) & 1) === 1;
+      const count = judged.filter((_, bit) => has(good, bit)).length;
+      let weight = 1;
+      for (let k = 0; k < count; k += 1) weight *= 0.3 + k;
+      for (let k = 0; k < n - count; k += 1) weight *= 0.3 + k;
+      for (const [bit, p] of judged.entries()) {
+        const chance = has(good, bit) ? 0.9 : 0.02;
+        weight *= has(right, bit) ? chance * Math.sqrt(p / (1 - p)) : 1 - chance;
+      }
+      all += weight;
+      if (right === 0) none += weight;
+    }
+  }
+  return 1 - none / all;
+}
 
 /** Eight candidates, wrong ones wrong in one of four ways, and ten tests of which a fifth tell; 2 % of the outcomes are noise. */
 function simulated(random: () => number): { entries: readonly Entry[]; isRight: (id: string) => boolean } {
