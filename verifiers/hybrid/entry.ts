@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { grouped } from '../../src/core/grouped.js';
-import { MeasureName } from '../../src/core/run/verdict.js';
+import { MeasureName, NoValue } from '../../src/core/run/verdict.js';
 
 /**
  * A candidate as the hybrid stages see it: scores and plain facts, without patch text or label. `null` = abstained or unknown,
@@ -50,10 +50,19 @@ export const Entry = z.object({
   /** Ids of the tests that count against it; null = all that it did not solve. A test in neither list is no evidence. */
   failed: z.array(z.string()).nullish(),
   /**
-   * Per observing test: the group of patches with the same observation (0 = same as base), and whether that observation is
-   * right, if the test's author stated it. A missing test was lost with its sandbox.
+   * Per observing test: the group of patches with the same observation (0 = same as base), whether that observation is right,
+   * if the test's author stated it, and what it shows if it shows no value. A missing test was lost with its sandbox.
    */
-  observed: z.record(z.string(), z.object({ group: z.int().min(0), expected: z.boolean().exactOptional() })).nullish(),
+  observed: z
+    .record(
+      z.string(),
+      z.object({
+        group: z.int().min(0),
+        expected: z.boolean().exactOptional(),
+        no_value: NoValue.exactOptional(),
+      }),
+    )
+    .nullish(),
   /** Ids of the candidates it beat in pairwise comparison, in both orders; null when none were compared. */
   beats: z.array(z.string()).nullish(),
   /** P(right) by a learned combiner, 0..1. */

@@ -241,10 +241,7 @@ export function observationsOf(
   }
   const count = expected.length + split.length;
   const common = { weight: 1 / (1 + (count - 1) * correlation), rates: rates['*'] ?? UNKNOWN_AUTHOR };
-  const changing = told.map((each) => {
-    const groups = Object.values(each).map(({ group }) => group);
-    return groups.length === 0 ? null : groups.some((group) => group !== AS_BASE);
-  });
+  const changing = told.map(changes);
   // A patch that changes nothing passes every input on which base is right, although the issue requires a change.
   const isTelling = changing.includes(true) && changing.includes(false);
   return {
@@ -258,6 +255,18 @@ export function observationsOf(
 
 /** Group of the results that equal those of base. */
 const AS_BASE = 0;
+
+/**
+ * Whether a patch differs from base on any input. Null if it shows no value on any, or differs only where it shows nothing: a
+ * patch that breaks everything does that, too.
+ */
+function changes(observed: NonNullable<Entry['observed']>): boolean | null {
+  const shown = Object.values(observed);
+  const others = shown.filter(({ group }) => group !== AS_BASE);
+  if (others.length === 0) return shown.length === 0 ? null : false;
+  const isBroken = shown.every((each) => each.no_value !== undefined);
+  return isBroken || others.every((each) => each.no_value === 'nothing') ? null : true;
+}
 const UNKNOWN_AUTHOR: Rates = { right: [9, 1], wrong: [1, 2] };
 
 /** Whether generated tests ran on it. */

@@ -130,6 +130,9 @@ export const Verdict = z.discriminatedUnion('kind', [
 ]);
 export type Verdict = z.infer<typeof Verdict>;
 
+/** What a test shows that shows no value: only that its code raises, or nothing, as when a limit ended it. */
+export const NoValue = z.enum(['raises', 'nothing']);
+
 const ObservedValue = z.object({
   /** 0 = as on base; then by descending frequency. */
   group: z.int().min(0),
@@ -137,6 +140,8 @@ const ObservedValue = z.object({
   value: z.string(),
   /** Whether that is right, according to the test's author; absent if the author gave no expected value. */
   expected: z.boolean().exactOptional(),
+  /** Absent if it observed a value. */
+  no_value: NoValue.exactOptional(),
 });
 
 /** What observing tests recorded for one candidate: `observations` in the evidence of the generated tests' measure. */

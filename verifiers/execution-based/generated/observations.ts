@@ -1,3 +1,4 @@
+import type { z } from 'zod';
 import { sha256 } from '../../../src/core/identifier.js';
 import { grouped } from '../../../src/core/grouped.js';
 import { neutralise } from '../../../src/core/hostile-text.js';
@@ -6,7 +7,7 @@ import type { Issue } from '../../../src/core/run/issue.js';
 import type { Message } from '../../../src/ports/llm-client.js';
 import type { PromptLibrary } from '../../../src/ports/prompt-library.js';
 import { fitting } from '../../source/read-sources.js';
-import { type Observations, REPRODUCTION } from '../../../src/core/run/verdict.js';
+import { NoValue, type Observations, REPRODUCTION } from '../../../src/core/run/verdict.js';
 import type { Admission, Inputs, Observe } from '../../../src/core/run/verifier.js';
 import { dialectOf } from '../drivers/test-dialect.js';
 import { type DistinctPatch, type ExecutionContext, forEach } from '../execution-context.js';
@@ -60,6 +61,8 @@ interface Told {
   readonly test: GeneratedTest;
   /** Values by group, as texts; the first is base's. */
   readonly values: readonly string[];
+  /** By group, see NoValue. */
+  readonly noValue: readonly (z.infer<typeof NoValue> | null)[];
   readonly groupOf: ReadonlyMap<DistinctPatch, number>;
   /** Groups with the values that the author expects; null if none are expected. */
   readonly expected: ReadonlySet<number> | null;
@@ -147,6 +150,7 @@ class Seen {
     return {
       test,
       values: ordered.map(({ text }) => text),
+      noValue: ordered.map(({ values }) => noValueOf(values)),
       groupOf: new Map(ordered.flatMap(({ patches }, group) => patches.map((patch) => [patch, group] as const))),
       expected: expect === undefined ? null : new Set(met),
     };
@@ -211,11 +215,13 @@ class Seen {
     for (const [index, patches] of classes.entries()) {
       for (const patch of patches) {
         const values = Object.fromEntries(
-          this.told.flatMap(({ test: { test_id }, values: texts, groupOf, expected }) => {
+          this.told.flatMap(({ test: { test_id }, values: texts, noValue, groupOf, expected }) => {
             const group = groupOf.get(patch);
             if (group === undefined) return [];
             const met = expected === null ? {} : { expected: expected.has(group) };
-            return [[test_id, { group, value: cut(texts[group] ?? ''), ...met }]];
+            const none = noValue[group] ?? null;
+            const shown = { group, value: cut(texts[group] ?? ''), ...(none === null ? {} : { no_value: none }) };
+            return [[test_id, { ...shown, ...met }]];
           }),
         );
         for (const id of patch.candidateIds) found.set(id, { class: index + 1, classes: classes.length, values });
@@ -237,6 +243,12 @@ function cut(text: string): string {
 
 function valuesOf(run: TestRun | undefined): Json[] | null {
   return run?.outcome === 'observed' ? readObserved(run.observed ?? '') : null;
+}
+
+/** An observation of exceptions alone, or none at all, is of objects that have this one key. */
+function noValueOf(values: readonly Json[]): z.infer<typeof NoValue> | null {
+  const keys = values.map((value) => (typeof value === 'object' && value !== null ? Object.keys(value).join() : ''));
+  return new Set(keys).size === 1 ? (NoValue.safeParse(keys[0]).data ?? null) : null;
 }
 
 function isDriven(test: GeneratedTest): boolean {

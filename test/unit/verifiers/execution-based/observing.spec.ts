@@ -69,7 +69,7 @@ describe('tests that observe', () => {
     const { verdicts, observed } = await verify({ told, tests: inputs('sum') });
     expect(classesIn(verdicts)).toEqual(['ab', 'c', 'd']);
     expect(of(verdicts, 'd')?.values['sum']).toEqual({ group: 0, value: '-1' });
-    expect(of(verdicts, 'c')?.values['sum']?.value).toBe('{"raises":"TypeError"}');
+    expect(of(verdicts, 'c')?.values['sum']).toEqual({ group: 2, value: '{"raises":"TypeError"}', no_value: 'raises' });
     const cells = observed.cells.filter(({ test_id }) => test_id === 'sum');
     expect(cells.map(({ candidate_id, outcome, observed: seen }) => [candidate_id, outcome, seen?.group])).toEqual([
       [null, 'observed', 0],
@@ -110,7 +110,7 @@ describe('tests that observe', () => {
     const told = { sum: ['-1\n', '5\n', '', '', '5\n'], other: ['-1\n', '5\n', '5\n', '', '5\n'] };
     const { verdicts } = await verify({ told, tests: inputs('sum', 'other') });
     expect(classesIn(verdicts)).toEqual(['ad', 'b', 'c']);
-    expect(of(verdicts, 'b')?.values['sum']).toEqual({ group: 2, value: 'nothing: crashed' });
+    expect(of(verdicts, 'b')?.values['sum']).toEqual({ group: 2, value: 'nothing: crashed', no_value: 'nothing' });
   });
 
   it('are asked for until a round splits nothing, from the second on with patches that behave alike', async () => {

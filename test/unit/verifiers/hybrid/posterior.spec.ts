@@ -58,6 +58,41 @@ describe('P(right) without labels', () => {
     expect(right('a')).toBeGreaterThan(right('c') + 0.1);
   });
 
+  describe('of a patch that shows no value', () => {
+    const inputs = Array.from({ length: 8 }, (_, at) => `input ${at}`);
+    type Shown = NonNullable<Entry['observed']>[string];
+    const [asBase, raises, nothing]: readonly Shown[] = [
+      { group: 0 },
+      { group: 1, no_value: 'raises' },
+      { group: 1, no_value: 'nothing' },
+    ] as const;
+    const showing = (id: string, shown: (at: number) => Shown | undefined): Entry =>
+      entryOf(id, {
+        fingerprint: id,
+        observed: Object.fromEntries(inputs.map((name, at) => [name, shown(at) as Shown])),
+      });
+    const base = ['a', 'b', 'c'].map((id) => showing(id, () => asBase));
+
+    it.each([
+      ['raises on all inputs', () => raises],
+      ['raises on some inputs and shows nothing on others', (at: number) => (at % 2 === 0 ? raises : nothing)],
+      [
+        'shows nothing on one input and does what base does on the others',
+        (at: number) => (at === 0 ? nothing : asBase),
+      ],
+    ])('is no higher than of what does as base does, if it %s', (_, shown) => {
+      const right = rightOf([...base, showing('broken', shown)]);
+      expect(right('broken')).toBeLessThanOrEqual(right('a'));
+      const alone = rightOf([...base.slice(0, 1), showing('broken', shown)]);
+      expect(alone('broken')).toBe(alone('a'));
+    });
+
+    it('is higher if it raises on some inputs alone: an issue may ask for an error', () => {
+      const right = rightOf([...base, showing('strict', (at) => (at < 4 ? raises : asBase))]);
+      expect(right('strict')).toBeGreaterThan(right('a'));
+    });
+  });
+
   it('is lower where judge and tests point at different patches, and says so', () => {
     const agreed = [solving('a', TESTS, { execution_free: 0.95 }), solving('b', ['t0'], { execution_free: 0.1 })];
     const split = [solving('a', TESTS, { execution_free: 0.1 }), solving('b', ['t0'], { execution_free: 0.95 })];
