@@ -28,6 +28,13 @@ export interface OutcomeTable {
   kindsUnder(weights: Float64Array, total: number): [number, number, number];
 }
 
+/** The outcomes of one test: a table, which tests with equal counts share, and where each patch stands in it. */
+export interface Outcomes {
+  readonly table: OutcomeTable;
+  /** Per patch, the change of the state when it is good; 0 without an outcome. */
+  readonly steps: Int32Array;
+}
+
 /** A toxic test passes wrong patches more often than right ones (R2E-Gym, arXiv 2504.07164, appendix C.3). */
 const TOXIC: Rates = { right: [1, 6], wrong: [2, 1] };
 /** An indifferent test passes or fails nearly all patches, right or wrong. */
@@ -48,36 +55,28 @@ export class TestTable implements OutcomeTable {
   /** P(kind | state), row-major by state. */
   private readonly kinds: Float64Array;
 
-  /** Cached by its parameters: the pools of a benchmark often repeat them. */
-  static of({ outcomes, weight, rates }: TestColumn): TestTable {
+  static of({ outcomes, weight, rates }: TestColumn): Outcomes {
     const passed = outcomes.filter((outcome) => outcome === true).length;
     const failed = outcomes.filter((outcome) => outcome === false).length;
-    const key = [passed, failed, weight, ...rates.right, ...rates.wrong].join(' ');
-    let table = made.get(key);
-    if (table === undefined) {
-      if (made.size >= MOST_KEPT) made.clear();
-      made.set(key, (table = new TestTable(passed, failed, weight, rates)));
-    }
-    return table;
+    const key = ['test', passed, failed, weight, ...rates.right, ...rates.wrong].join(' ');
+    return {
+      table: cached(key, () => new TestTable(passed, failed, weight, rates)),
+      steps: Int32Array.from(outcomes, (outcome) => (outcome === null ? 0 : outcome ? failed + 1 : 1)),
+    };
   }
 
-  private constructor(
-    readonly passed: number,
-    readonly failed: number,
-    weight: number,
-    rates: Rates,
-  ) {
-    const states = (this.passed + 1) * (this.failed + 1);
+  private constructor(passed: number, failed: number, weight: number, rates: Rates) {
+    const states = (passed + 1) * (failed + 1);
     this.logs = new Float64Array(states);
     this.kinds = new Float64Array(states * KINDS);
-    const most = this.passed + this.failed;
+    const most = passed + failed;
     const [right, wrong] = [new BetaTable(rates.right, most), new BetaTable(rates.wrong, most)];
     const toxic = { right: new BetaTable(TOXIC.right, most), wrong: new BetaTable(TOXIC.wrong, most) };
-    const indifferent = new BetaTable(INDIFFERENT, most).log(this.passed, this.failed);
+    const indifferent = new BetaTable(INDIFFERENT, most).log(passed, failed);
     const logs = new Float64Array(KINDS);
     for (let state = 0; state < states; state += 1) {
-      const [p, f] = [Math.floor(state / this.stride), state % this.stride];
-      const [wrongPassed, wrongFailed] = [this.passed - p, this.failed - f];
+      const [p, f] = [Math.floor(state / (failed + 1)), state % (failed + 1)];
+      const [wrongPassed, wrongFailed] = [passed - p, failed - f];
       logs[0] = (LOG_SHARES[0] ?? 0) + right.log(p, f) + wrong.log(wrongPassed, wrongFailed);
       logs[1] = (LOG_SHARES[1] ?? 0) + indifferent;
       logs[2] = (LOG_SHARES[2] ?? 0) + toxic.right.log(p, f) + toxic.wrong.log(wrongPassed, wrongFailed);
@@ -85,11 +84,6 @@ export class TestTable implements OutcomeTable {
       this.logs[state] = weight * all;
       for (let kind = 0; kind < KINDS; kind += 1) this.kinds[state * KINDS + kind] = Math.exp((logs[kind] ?? 0) - all);
     }
-  }
-
-  /** Change of the state when one more passing patch is right; for a failing one it is 1. */
-  get stride(): number {
-    return this.failed + 1;
   }
 
   kindsUnder(weights: Float64Array, total: number): [number, number, number] {
@@ -120,37 +114,59 @@ const MOST_STATES = 20_000;
  */
 export class ObservedTable implements OutcomeTable {
   readonly logs: Float64Array;
-  /** Per patch, the change of the state when it is good. */
-  readonly steps: Int32Array;
+  /** P(telling) by state. */
   private readonly telling: Float64Array;
-  /** Sizes of the classes of two or more, and the number of singletons. */
-  private readonly sizes: readonly number[];
-  private readonly alone: number;
 
-  constructor({ classes, weight, rates }: ObservedColumn) {
+  static of({ classes, weight, rates }: ObservedColumn): Outcomes {
     const known = classes.flatMap((own, patch) => (own === null ? [] : [{ own, patch }]));
     const members = [...grouped(known, ({ own }) => own).values()].sort((a, b) => b.length - a.length);
     const large = members.filter(({ length }) => length > 1);
     let alone = members.length - large.length;
     const count = (): number => large.reduce((product, { length }) => product * (length + 1), alone + 1);
     while (count() > MOST_STATES) alone += large.pop()?.length ?? 0;
-    [this.sizes, this.alone] = [large.map(({ length }) => length), alone];
-    this.steps = new Int32Array(classes.length);
-    for (const { patch } of known) this.steps[patch] = 1;
-    let stride = alone + 1;
+    const steps = new Int32Array(classes.length);
+    let stride = 1;
     for (const own of large) {
-      for (const { patch } of own) this.steps[patch] = stride;
+      for (const { patch } of own) steps[patch] = stride;
       stride *= own.length + 1;
     }
-    this.logs = new Float64Array(stride);
-    this.telling = new Float64Array(stride);
-    const [right, wrong] = [new BetaTable(rates.right, known.length), new BetaTable(rates.wrong, known.length)];
-    const indifferent = LOG_HALF + mistakes(this.sizes, alone);
-    for (let state = 0; state < stride; state += 1) {
-      const told = LOG_HALF + this.logIfTelling(state, right, wrong);
-      const all = logSum(Float64Array.of(told, indifferent));
-      this.logs[state] = weight * all;
-      this.telling[state] = Math.exp(told - all);
+    for (const { patch } of members.slice(large.length).flat()) steps[patch] = stride;
+    const sizes = large.map(({ length }) => length);
+    const key = ['observed', alone, weight, ...rates.right, ...rates.wrong, ...sizes].join(' ');
+    return { table: cached(key, () => new ObservedTable(sizes, alone, weight, rates)), steps };
+  }
+
+  /** @param sizes of the classes of two or more @param alone the number of singletons */
+  private constructor(sizes: readonly number[], alone: number, weight: number, rates: Rates) {
+    const all = sizes.reduce((sum, size) => sum + size, alone);
+    const states = sizes.reduce((product, size) => product * (size + 1), alone + 1);
+    this.logs = new Float64Array(states);
+    this.telling = new Float64Array(states);
+    const [right, wrong] = [new BetaTable(rates.right, all), new BetaTable(rates.wrong, all)];
+    // Of the patches outside the right class, if that is none, each of the large classes, or a singleton.
+    const byChance = mistakes(sizes, alone);
+    const outside = sizes.map((_, index) => mistakes(sizes.toSpliced(index, 1), alone));
+    const outsideSingleton = alone === 0 ? -Infinity : mistakes(sizes, alone - 1);
+    const counts = [...sizes, alone];
+    const good = new Int32Array(counts.length);
+    const logs = new Float64Array(sizes.length + 3);
+    for (let state = 0; state < states; state += 1) {
+      const allGood = goodOf(state, counts, good);
+      const goodAlone = good[sizes.length] ?? 0;
+      // Right class: g good and b bad patches; the other patches are outside it.
+      const split = (g: number, b: number): number => right.log(g, allGood - g) + wrong.log(b, all - allGood - b);
+      for (let c = 0; c < sizes.length; c += 1) {
+        const own = good[c] ?? 0;
+        logs[c] = (outside[c] ?? 0) + split(own, (sizes[c] ?? 0) - own);
+      }
+      logs[sizes.length] = byChance + split(0, 0);
+      logs[sizes.length + 1] = goodAlone === 0 ? -Infinity : Math.log(goodAlone) + outsideSingleton + split(1, 0);
+      logs[sizes.length + 2] =
+        goodAlone === alone ? -Infinity : Math.log(alone - goodAlone) + outsideSingleton + split(0, 1);
+      const [told, indifferent] = [LOG_HALF + logSum(logs), LOG_HALF + byChance];
+      const both = logSum(Float64Array.of(told, indifferent));
+      this.logs[state] = weight * both;
+      this.telling[state] = Math.exp(told - both);
     }
   }
 
@@ -158,29 +174,18 @@ export class ObservedTable implements OutcomeTable {
     const telling = weights.reduce((sum, weight, state) => sum + weight * (this.telling[state] ?? 0), 0) / total;
     return [telling, 1 - telling, 0];
   }
+}
 
-  private logIfTelling(state: number, right: BetaTable, wrong: BetaTable): number {
-    const { sizes, alone } = this;
-    const goodAlone = state % (alone + 1);
-    let rest = Math.floor(state / (alone + 1));
-    const good = sizes.map((size) => {
-      const own = rest % (size + 1);
-      rest = Math.floor(rest / (size + 1));
-      return own;
-    });
-    const allGood = goodAlone + good.reduce((sum, own) => sum + own, 0);
-    const allBad = alone + sizes.reduce((sum, size) => sum + size, 0) - allGood;
-    // Right class: g good and b bad patches; the other patches are outside it.
-    const split = (g: number, b: number): number => right.log(g, allGood - g) + wrong.log(b, allBad - b);
-    const logs = [mistakes(sizes, alone) + split(0, 0)];
-    for (const [index, size] of sizes.entries()) {
-      const own = good[index] ?? 0;
-      logs.push(mistakes(sizes.toSpliced(index, 1), alone) + split(own, size - own));
-    }
-    if (goodAlone > 0) logs.push(Math.log(goodAlone) + mistakes(sizes, alone - 1) + split(1, 0));
-    if (alone > goodAlone) logs.push(Math.log(alone - goodAlone) + mistakes(sizes, alone - 1) + split(0, 1));
-    return logSum(Float64Array.from(logs));
+/** Number of good patches in a state, whose digits are the good ones of each class. @param good receives the digits */
+function goodOf(state: number, counts: readonly number[], good: Int32Array): number {
+  let [rest, all] = [state, 0];
+  for (let c = 0; c < counts.length; c += 1) {
+    const radix = (counts[c] ?? 0) + 1;
+    good[c] = rest % radix;
+    all += rest % radix;
+    rest = Math.floor(rest / radix);
   }
+  return all;
 }
 
 /** Log probability that misbehaving patches form classes of these sizes, plus `alone` classes of one. */
@@ -226,6 +231,21 @@ export function logSum(values: Float64Array): number {
   return most + Math.log(sum);
 }
 
-/** Maximum number of cached tables: at most 10 MB with 32 patches. */
-const MOST_KEPT = 1_000;
-const made = new Map<string, TestTable>();
+/** The table with these parameters: the pools of a benchmark, and the steps of one selection, often repeat them. */
+function cached(key: string, make: () => OutcomeTable): OutcomeTable {
+  const known = made.get(key);
+  if (known !== undefined) return known;
+  const table = make();
+  kept += table.logs.length;
+  if (kept > MOST_KEPT) {
+    made.clear();
+    kept = table.logs.length;
+  }
+  made.set(key, table);
+  return table;
+}
+
+/** Maximum number of states in cached tables: at most 32 MB. */
+const MOST_KEPT = 1_000_000;
+const made = new Map<string, OutcomeTable>();
+let kept = 0;

@@ -1,6 +1,13 @@
 import { grouped } from '../../src/core/grouped.js';
 import type { Beta } from '../../src/core/run/fitted.js';
-import { BetaTable, type ObservedColumn, ObservedTable, type TestColumn, TestTable } from './outcome-tables.js';
+import {
+  BetaTable,
+  type ObservedColumn,
+  ObservedTable,
+  type OutcomeTable,
+  type TestColumn,
+  TestTable,
+} from './outcome-tables.js';
 
 /** Evidence about the distinct patches of a pool, as input for inferring which of them are good. */
 export interface PoolModel {
@@ -40,16 +47,19 @@ export interface Group {
 /** A model prepared for summing over its assignments. */
 export class PoolState {
   readonly groups: readonly Group[];
-  readonly tables: readonly (TestTable | ObservedTable)[];
+  readonly tables: readonly OutcomeTable[];
+  private readonly steps: readonly Int32Array[];
   /** Log prior of an assignment, indexed by its number of good patches. */
   readonly share: Float64Array;
 
   constructor(readonly model: PoolModel) {
     const patches = Array.from(model.leanings, (_, patch) => patch);
-    this.tables = [
+    const outcomes = [
       ...model.columns.map((column) => TestTable.of(column)),
-      ...(model.observed ?? []).map((column) => new ObservedTable(column)),
+      ...(model.observed ?? []).map((column) => ObservedTable.of(column)),
     ];
+    this.tables = outcomes.map(({ table }) => table);
+    this.steps = outcomes.map(({ steps }) => steps);
     const beta = new BetaTable(model.share, patches.length);
     this.share = Float64Array.from({ length: patches.length + 1 }, (_, good) => beta.log(good, patches.length - good));
     const rowOf = (patch: number): string => this.stepsOf(patch).join();
@@ -60,11 +70,7 @@ export class PoolState {
   }
 
   stepsOf(patch: number): Int32Array {
-    return Int32Array.from(this.tables, (table, test) => {
-      if (table instanceof ObservedTable) return table.steps[patch] ?? 0;
-      const outcome = this.model.columns[test]?.outcomes[patch] ?? null;
-      return outcome === null ? 0 : outcome ? table.stride : 1;
-    });
+    return Int32Array.from(this.steps, (steps) => steps[patch] ?? 0);
   }
 }
 
