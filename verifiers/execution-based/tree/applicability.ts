@@ -55,18 +55,23 @@ export async function applicability(
   for (const [index, patch] of waiting.entries()) {
     const answer = found[index];
     if (answer === undefined) throw new Error('each patch was asked about');
-    await context.results.put(keyOf(context, patch), 'applicability', answer);
-    answers.set(patch, answer);
+    const known = { ...answer, syntax: answer.syntax ?? null };
+    // What the session's end kept from being told may be told next time.
+    if (answer.syntax !== undefined) await context.results.put(keyOf(context, patch), 'applicability', known);
+    answers.set(patch, known);
   }
   return answers;
 }
+
+/** Its syntax is undefined where the session ended before it was told. */
+type Asked = Omit<Applicability, 'syntax'> & { readonly syntax: string | null | undefined };
 
 async function ask(
   session: SandboxSession,
   context: ExecutionContext,
   patches: readonly string[],
   signal: AbortSignal,
-): Promise<readonly Applicability[]> {
+): Promise<readonly Asked[]> {
   // Two folders: the engine decides who owns that of the patches; git's messages need one that the user can write.
   const [folder, said] = [scratchDirectory(context.nonce), scratchDirectory(context.nonce)];
   const files = patches.map((content, index) => ({ path: `${folder}/${index}`, content }));
@@ -87,7 +92,7 @@ async function ask(
   return patches.map((patch, index) => ({
     applies: statuses[index] === '0',
     detail: details[index] ?? '',
-    syntax: syntax.get(patch) ?? null,
+    syntax: statuses[index] === '0' ? syntax.get(patch) : null,
   }));
 }
 
@@ -100,7 +105,7 @@ async function refusal(session: SandboxSession, status: number, file: string, si
 }
 
 function keyOf(context: ExecutionContext, patch: string): string {
-  return contentKey({ kind: 'applicability', asked: 2, ...contextKey(context), patch });
+  return contentKey({ kind: 'applicability', asked: 3, ...contextKey(context), patch });
 }
 
 /** Patches that apply at base, and verdicts for the others. */

@@ -9,9 +9,15 @@ const MOST_FILES = 50;
 const LARGEST_FILE = 512 * 1024;
 /** Characters. Syntax is only used for votes, and large patches hardly ever come in equal variants. */
 const LARGEST_PATCH = 256 * 1024;
-/** Characters of all patches together, before and after the change; patches beyond this limit are skipped. */
-const MOST_TEXT = 16 * 1024 * 1024;
-const DEADLINE_S = 60;
+const PLAIN_MODE = '100644';
+/** Characters of one patch's files, before and after; a limit for all patches together would depend on their order. */
+const MOST_TEXT = 2 * 1024 * 1024;
+/** Characters that are held at once, and that Python is asked about at once. */
+const MOST_HELD = 4 * 1024 * 1024;
+const PIECE = 1024 * 1024;
+/** Python takes up to three seconds for a piece. */
+const CPU_S = 20;
+const DEADLINE_S = 240;
 /** A shell's exit code is above this when a signal ended the command. */
 const KILLED = 128;
 
@@ -105,47 +111,54 @@ json.dump([digest(text) for text in json.load(sys.stdin)], sys.stdout)
  * For each source patch, a text that is equal for patches that leave the changed files with the same syntax: Python's
  * syntax trees, otherwise tokens without comments and layout. Only for votes; executions are grouped by patch text.
  * @param session at base; may be closed afterwards
- * @returns by patch; null if unknown
+ * @returns by patch; null where it cannot be told, undefined where the session ended before it was
  * @throws what the session throws
  */
 export async function syntaxOf(
   session: SandboxSession,
   { workdir, patches }: { readonly workdir: string; readonly patches: readonly string[] },
   signal: AbortSignal,
-): Promise<readonly (string | null)[]> {
-  const base = new Map<string, Promise<string | null>>();
-  const textOf = (path: string): Promise<string | null> => {
-    const text = base.get(path) ?? textAt(session, `${workdir}/${path}`, signal);
+): Promise<readonly Syntax[]> {
+  const base = new Map<string, string | null>();
+  const trees = new PythonTrees(session, signal);
+  let held = 0;
+  const textOf = async (path: string): Promise<string | null> => {
+    const known = base.get(path);
+    if (known !== undefined) return known;
+    const text = await textAt(session, `${workdir}/${path}`, signal);
     base.set(path, text);
+    held += text?.length ?? 0;
     return text;
   };
-  const changed: (readonly Change[] | null)[] = [];
-  let left = MOST_TEXT;
-  for (const patch of patches) {
-    const changes = left > 0 ? await changesOf(patch, textOf) : null;
-    for (const { sides } of changes ?? []) left -= sides[0].length + sides[1].length;
-    changed.push(changes);
+  const told: Syntax[] = [];
+  let waiting: (readonly Change[] | null)[] = [];
+  for (const [index, patch] of patches.entries()) {
+    const changes = await changesOf(patch, textOf);
+    waiting.push(changes);
+    for (const { sides } of changes ?? []) held += sides[1].length;
+    if (held < MOST_HELD && index < patches.length - 1) continue;
+    await trees.ask(waiting.flatMap((each) => each ?? []));
+    for (const each of waiting) told.push(each === null ? null : await syntaxAfter(each, trees));
+    if (trees.isOver) break;
+    [waiting, held] = [[], 0];
+    base.clear();
   }
-  const texts = changed.flatMap((changes) => changes ?? []).flatMap(({ path, sides }) => (isPython(path) ? sides : []));
-  const trees = await pythonTrees(session, [...new Set(texts)], signal);
-  const told: (string | null)[] = [];
-  for (const changes of changed) told.push(changes === null ? null : await syntaxAfter(changes, trees));
-  return told;
+  return patches.map((_, index) => told[index]);
 }
 
-async function syntaxAfter(
-  changes: readonly Change[],
-  trees: ReadonlyMap<string, string | null>,
-): Promise<string | null> {
-  const digestOf = async (path: string, text: string): Promise<string | null> => {
-    if (text === '' || isPython(path)) return text === '' ? '' : (trees.get(text) ?? null);
+type Syntax = string | null | undefined;
+
+async function syntaxAfter(changes: readonly Change[], trees: PythonTrees): Promise<Syntax> {
+  const digestOf = async (path: string, text: string): Promise<Syntax> => {
+    if (text === '' || isPython(path)) return text === '' ? '' : trees.of(text);
     await nextTurn();
     return sha256(tokensOf(path, text));
   };
   const real: [path: string, after: string][] = [];
   for (const { path, sides } of changes) {
     const [before, after] = [await digestOf(path, sides[0]), await digestOf(path, sides[1])];
-    if (before === null || after === null) return null;
+    if (typeof before !== 'string') return before;
+    if (typeof after !== 'string') return after;
     if (before !== after) real.push([path, after]);
   }
   return contentKey(real.sort(([a], [b]) => (a < b ? -1 : 1)));
@@ -163,14 +176,23 @@ async function changesOf(
 ): Promise<readonly Change[] | null> {
   const parsed = patch.length > LARGEST_PATCH ? null : readPatch(patch);
   if (parsed?.kind !== 'ok' || parsed.files.length > MOST_FILES) return null;
-  const changes = await Promise.all(parsed.files.map((file) => changeOf(file, textOf)));
-  return changes.every((change) => change !== null) ? changes : null;
+  const changes: Change[] = [];
+  let left = MOST_TEXT;
+  for (const file of parsed.files) {
+    const change = await changeOf(file, textOf);
+    left -= change === null ? 0 : change.sides[0].length + change.sides[1].length;
+    if (change === null || left < 0) return null;
+    changes.push(change);
+  }
+  return changes;
 }
 
 /** Null unless a plain edit of a text file: no rename, copy, binary file, mode change or oversized file. */
 async function changeOf(file: PatchFile, textOf: (path: string) => Promise<string | null>): Promise<Change | null> {
   const { path, paths, parsed } = file;
-  if (paths.length > 1 || parsed.hunks.length === 0 || parsed.oldMode !== parsed.newMode) return null;
+  // Modes are those of a change of mode, or of a file that is created or deleted.
+  const isPlain = [parsed.oldMode, parsed.newMode].every((mode) => mode === undefined || mode === PLAIN_MODE);
+  if (paths.length > 1 || parsed.hunks.length === 0 || !isPlain) return null;
   const before = parsed.oldFileName === '/dev/null' ? '' : await textOf(path);
   const after = before === null ? null : patchedText(file, before);
   return before === null || after === null ? null : { path, sides: [before, after] };
@@ -185,26 +207,54 @@ function isPython(path: string): boolean {
   return /\.pyi?$/.test(path);
 }
 
-async function pythonTrees(
-  session: SandboxSession,
-  texts: readonly string[],
-  signal: AbortSignal,
-): Promise<ReadonlyMap<string, string | null>> {
-  if (texts.length === 0) return new Map();
-  const argv = ['python3', '-I', '-S', '-c', PYTHON_TREES];
-  const request = inInstanceEnvironment({ argv, stdin: JSON.stringify(texts), deadlineS: DEADLINE_S });
-  const ended = await session.exec(request, signal);
-  const digests = ended.kind === 'exited' ? Digests.safeParse(ended.stdout).data : undefined;
-  // A text that crashes Python's parser loses the digests of all others, so each half is retried separately.
-  if (digests === undefined && ended.kind === 'exited' && ended.exitCode > KILLED && texts.length > 1) {
-    const middle = Math.ceil(texts.length / 2);
-    const halves = [
-      await pythonTrees(session, texts.slice(0, middle), signal),
-      await pythonTrees(session, texts.slice(middle), signal),
-    ];
-    return new Map(halves.flatMap((half) => [...half]));
+/** Digests of Python's texts, each of which is asked about once. */
+class PythonTrees {
+  /** By hash of the text. */
+  private readonly digests = new Map<string, string | null>();
+  /** Whether the session has ended, and nothing more can be asked. */
+  isOver = false;
+
+  constructor(
+    private readonly session: SandboxSession,
+    private readonly signal: AbortSignal,
+  ) {}
+
+  of(text: string): Syntax {
+    return this.digests.get(sha256(text));
   }
-  return new Map(texts.map((text, index) => [text, digests?.[index] ?? null]));
+
+  async ask(changes: readonly Change[]): Promise<void> {
+    const texts = new Set(changes.flatMap(({ path, sides }) => (isPython(path) ? sides : [])));
+    let [piece, size]: [string[], number] = [[], 0];
+    for (const text of texts) {
+      if (this.of(text) !== undefined) continue;
+      if (size + text.length > PIECE) {
+        await this.askAbout(piece);
+        [piece, size] = [[], 0];
+      }
+      piece.push(text);
+      size += text.length;
+    }
+    await this.askAbout(piece);
+  }
+
+  private async askAbout(texts: readonly string[]): Promise<void> {
+    if (texts.length === 0 || this.isOver) return;
+    const argv = ['python3', '-I', '-S', '-c', PYTHON_TREES];
+    const limits = { cpuS: CPU_S, deadlineS: DEADLINE_S };
+    const request = inInstanceEnvironment({ argv, stdin: JSON.stringify(texts), ...limits });
+    const ended = await this.session.exec(request, this.signal);
+    this.isOver = ended.kind !== 'exited' || ended.neverStarted === true;
+    if (this.isOver || ended.kind !== 'exited') return;
+    const digests = Digests.safeParse(ended.stdout).data;
+    // A text that crashes Python's parser loses the digests of all others, so each half is retried separately.
+    if (digests === undefined && ended.exitCode > KILLED && texts.length > 1) {
+      const middle = Math.ceil(texts.length / 2);
+      await this.askAbout(texts.slice(0, middle));
+      return this.askAbout(texts.slice(middle));
+    }
+    for (const [index, text] of texts.entries()) this.digests.set(sha256(text), digests?.[index] ?? null);
+  }
 }
 
 const Digests = z

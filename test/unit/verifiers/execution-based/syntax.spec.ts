@@ -1,6 +1,13 @@
 import { createTwoFilesPatch } from 'diff';
+import { sha256 } from '../../../../src/core/identifier.js';
 import { syntaxOf } from '../../../../verifiers/execution-based/tree/syntax.js';
-import { ended, exited, FakeSandbox, type FakeHandler } from '../../../fakes/fake-sandbox.js';
+import { createExecutionBasedVerifier } from '../../../../verifiers/execution-based/execution-based.js';
+import type { ExecOutcome } from '../../../../src/ports/sandbox.js';
+import { ended, exited, FakeSandbox, type FakeHandler, neverStarted } from '../../../fakes/fake-sandbox.js';
+import { MemoryResultStore } from '../../../fakes/memory-result-store.js';
+import { Observing } from '../../../fakes/observing.js';
+import { playSuite } from '../../../fakes/suite-player.js';
+import { calcTest, calculatorIssue, candidate } from '../../../fixtures/calculator.js';
 
 const MODULE = 'export function add(a, b) {\n  return a - b;\n}\n';
 const PYTHON = 'def add(a, b):\n    return a - b\n';
@@ -12,7 +19,10 @@ const PARSES: FakeHandler = ({ stdin = '' }) => {
   return exited(0, JSON.stringify(texts.map((text) => (text.includes('!') ? null : text.replaceAll(/\s/g, '')))));
 };
 
-async function syntax(patches: readonly string[], handler: FakeHandler = PARSES): Promise<readonly (string | null)[]> {
+async function syntax(
+  patches: readonly string[],
+  handler: FakeHandler = PARSES,
+): Promise<readonly (string | null | undefined)[]> {
   const files = Object.fromEntries(Object.entries(FILES).map(([path, text]) => [`/repo/${path}`, text]));
   const sandbox = new FakeSandbox(handler, { images: { demo: { workdirs: ['/repo'], files } } });
   const signal = new AbortController().signal;
@@ -78,6 +88,20 @@ describe('the syntax of a change', () => {
     expect(typescript).not.toBeNull();
   });
 
+  it('is told of a file that is created or deleted, where that is a plain one', async () => {
+    const created = (mode: string, text: string): string =>
+      `diff --git a/new.py b/new.py\nnew file mode ${mode}\n--- /dev/null\n+++ b/new.py\n@@ -0,0 +1 @@\n+${text}\n`;
+    const deleted = change('notes.txt', '')
+      .replace('\n--- ', '\ndeleted file mode 100644\n--- ')
+      .replace('b/notes.txt\n@@', '/dev/null\n@@');
+    const patches = [created('100644', 'x = 1'), created('100644', 'x  =  1'), created('100644', 'x = 2'), deleted];
+    const [one, same, ...others] = await syntax(patches);
+    expect(same).toBe(one);
+    expect(new Set([one, ...others]).size).toBe(3);
+    expect([one, ...others]).not.toContain(null);
+    expect(await syntax([created('100755', 'x = 1'), created('120000', 'calc.py')])).toEqual([null, null]);
+  });
+
   it('is unknown where it could not be told, and of that patch alone', async () => {
     const moved = 'diff --git a/calc.py b/x.py\nsimilarity index 100%\nrename from calc.py\nrename to x.py\n';
     const absent = change('calc.py', 'x\n').replaceAll('calc.py', 'none.py');
@@ -91,33 +115,99 @@ describe('the syntax of a change', () => {
     ]);
   });
 
-  it('is unknown beyond some megabytes of text, which would all be held at once', async () => {
-    const large = `x = 1;\n${`${'y'.repeat(1_000)}\n`.repeat(500)}`;
-    const files = { '/repo/large.txt': large };
-    const sandbox = new FakeSandbox(PARSES, { images: { demo: { workdirs: ['/repo'], files } } });
-    const { signal } = new AbortController();
-    await using session = await sandbox.open(
-      { image: 'demo', workdir: '/repo', baseCommit: null, purpose: 't' },
-      signal,
-    );
-    const patches = Array.from(
-      { length: 40 },
-      (_, at) =>
-        `diff --git a/large.txt b/large.txt\n--- a/large.txt\n+++ b/large.txt\n@@ -1 +1 @@\n-x = 1;\n+x = ${at + 2};\n`,
-    );
-    const told = await syntaxOf(session, { workdir: '/repo', patches }, signal);
-    const known = told.filter((one) => one !== null);
-    expect([told[0], told.at(-1)]).toEqual([expect.any(String), null]);
-    expect(new Set(known).size).toBe(known.length);
+  describe('of large files', () => {
+    const large = (mark: string): string => `x = ${mark}\n${`${'y'.repeat(1_000)}\n`.repeat(400)}`;
+    const paths = Array.from({ length: 50 }, (_, at) => `large${at}.py`);
+    const edit = (files: readonly string[], to: string): string =>
+      files
+        .map(
+          (path) => `diff --git a/${path} b/${path}\n--- a/${path}\n+++ b/${path}\n@@ -1 +1 @@\n-x = 0\n+x = ${to}\n`,
+        )
+        .join('');
+    const tell = async (
+      patches: readonly string[],
+    ): Promise<{ told: readonly unknown[]; asked: readonly string[][] }> => {
+      const files = Object.fromEntries(paths.map((path) => [`/repo/${path}`, large('0')]));
+      const asked: string[][] = [];
+      const parses: FakeHandler = (request, view) => {
+        asked.push(JSON.parse(Buffer.from(request.stdin ?? '').toString()) as string[]);
+        return PARSES(request, view);
+      };
+      const sandbox = new FakeSandbox(parses, { images: { demo: { workdirs: ['/repo'], files } } });
+      const { signal } = new AbortController();
+      const spec = { image: 'demo', workdir: '/repo', baseCommit: null, purpose: 't' };
+      await using session = await sandbox.open(spec, signal);
+      return { told: await syntaxOf(session, { workdir: '/repo', patches }, signal), asked };
+    };
+
+    it('is that of each patch, whatever the patches beside it come to', async () => {
+      const small = Array.from({ length: 24 }, (_, at) => edit(['large0.py'], `${at + 2}`));
+      const { told } = await tell([edit(paths, '1'), ...small]);
+      expect(told[0]).toBeNull();
+      expect(told.slice(1)).toEqual((await tell(small)).told);
+      expect(new Set(told.slice(1)).size).toBe(small.length);
+      expect(told.slice(1)).not.toContain(null);
+    });
+
+    it('is asked for in pieces of a megabyte, about each text once', async () => {
+      const { asked } = await tell(Array.from({ length: 24 }, (_, at) => edit(['large0.py'], `${at % 16}`)));
+      const texts = asked.flat();
+      expect([texts.length, new Set(texts).size]).toEqual([16, 16]);
+      for (const piece of asked) expect(piece.join('').length).toBeLessThanOrEqual(1024 * 1024);
+    });
   });
 
   it.each([
-    ['has no Python', exited(127, '', 'sh: python3: not found')],
-    ['answers with something else', exited(0, '["a"')],
-    ['runs out of memory', ended('out-of-memory')],
-    ['takes too long', ended('timed-out')],
-  ])('is unknown, and nothing worse, where the container %s', async (_what, outcome) => {
+    ['has no Python', null, exited(127, '', 'sh: python3: not found')],
+    ['answers with something else', null, exited(0, '["a"')],
+    ['runs out of memory', undefined, ended('out-of-memory')],
+    ['takes too long', undefined, ended('timed-out')],
+    ['starts nothing any more', undefined, neverStarted()],
+  ])('is unknown, and nothing worse, where the container %s', async (_what, unknown, outcome) => {
     const patches = [change('calc.py', PYTHON.replace('-', '+')), change('src/calc.ts', MODULE.replace('-', '+'))];
-    expect(await syntax(patches, () => outcome)).toEqual([null, expect.any(String)]);
+    expect(await syntax(patches, () => outcome)).toEqual([unknown, expect.any(String)]);
+  });
+
+  it('is told the next time where the container ended before it was, and then kept', async () => {
+    const results = new MemoryResultStore();
+    let outcome: ExecOutcome | null = ended('timed-out');
+    const verify = async (): Promise<unknown> => {
+      const play = playSuite({});
+      const shown = { workdirs: ['/repo'], files: { '/repo/calc.py': PYTHON } };
+      const { image } = calculatorIssue.environment;
+      const sandbox = new FakeSandbox(
+        (request, view) =>
+          request.argv.includes('python3') && request.argv.some((word) => word.includes('ast.parse'))
+            ? (outcome ?? PARSES(request, view))
+            : play(request, view),
+        { images: { [image]: shown, [`sha256:${sha256(image)}`]: shown } },
+      );
+      const environment = {
+        ...calculatorIssue.environment,
+        workdir: '/repo',
+        regression_command: null,
+        regression_files: [],
+      };
+      const verifier = createExecutionBasedVerifier({
+        sandbox,
+        results,
+        observe: new Observing(),
+        nonce: () => 'n'.repeat(48),
+        pause: () => Promise.resolve(),
+      });
+      const candidates = [candidate('a', change('calc.py', PYTHON.replace('-', '+')))];
+      const task = {
+        issue: { ...calculatorIssue, environment },
+        candidates,
+        tests: [calcTest('one', 'add(2, 3) == 5')],
+      };
+      const [verdict] = await verifier.verify(task, new AbortController().signal);
+      return verdict?.evidence.syntax;
+    };
+    expect(await verify()).toBeUndefined();
+    outcome = null;
+    expect(await verify()).toEqual(expect.any(String));
+    outcome = ended('timed-out');
+    expect(await verify()).toEqual(expect.any(String));
   });
 });
