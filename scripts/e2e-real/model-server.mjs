@@ -21,6 +21,8 @@ export async function serveModels({ issue, candidates, judge: probability }, { o
   const known = candidates
     .map((candidate) => ({ id: candidate.candidate_id, patch: squeezed(candidate.patch) }))
     .sort((a, b) => b.patch.length - a.patch.length);
+  /** By prompt: one that is asked again gets the same answer. */
+  const rounds = new Map();
   const server = createServer((request, response) => {
     const chunks = [];
     request.on('data', (chunk) => chunks.push(chunk));
@@ -28,7 +30,7 @@ export async function serveModels({ issue, candidates, judge: probability }, { o
       const body = JSON.parse(Buffer.concat(chunks).toString('utf8'));
       if (body.model === 'saved-answers') {
         response.setHeader('content-type', 'application/json');
-        response.end(JSON.stringify(observing ? inputs(body, issue) : tests(body, issue)));
+        response.end(JSON.stringify(observing ? inputs(body, issue, rounds) : tests(body, issue)));
         return;
       }
       const prompt = squeezed(body.messages.map((message) => message.content).join('\n'));
@@ -49,12 +51,17 @@ export async function serveModels({ issue, candidates, judge: probability }, { o
   };
 }
 
-/** What is asked for inputs gets the answer that is kept for its round, which the scripts so far tell; nothing else is answered. */
-function inputs({ model, messages }, { instance_id: id }) {
+/**
+ * What is asked for inputs gets the answer that is kept for its round; nothing else is answered. The round is the one after those
+ * whose scripts the prompt has (a stored answer is not asked for) and after those answered here (scripts that are too long are not
+ * shown).
+ */
+function inputs({ model, messages }, { instance_id: id }, rounds) {
   const prompt = messages.map(({ content }) => content).join('\n');
   if (!prompt.includes('calls `observe(value)`')) return reply(model, messages, 'NONE');
-  const rounds = [...prompt.matchAll(/^--- observing-(?:(\d+)-)?\d+\.py$/gm)].map(([, round = '1']) => Number(round));
-  const round = Math.max(0, ...rounds) + 1;
+  const shown = [...prompt.matchAll(/^--- observing-(?:(\d+)-)?\d+\.py$/gm)].map(([, round = '1']) => Number(round));
+  const round = rounds.get(prompt) ?? Math.max(0, ...shown, ...rounds.values()) + 1;
+  rounds.set(prompt, round);
   const file = new URL(`observing/${id}${round === 1 ? '' : `.${round}`}.md`, ANSWERS);
   return reply(model, messages, existsSync(file) ? readFileSync(file, 'utf8') : 'NONE');
 }
