@@ -137,7 +137,9 @@ export function armSentences({ arms, comparisons }: ArmsReport): readonly string
     comparisons.length < 2 ? '' : `; ${pValue(p)} Holm-adjusted for ${comparisons.length} comparisons`;
   const pass = `On graded issues, a random candidate is right in ${percent(own.pass_at_1)}, at least one in ${percent(own.pass_at_all)}`;
   return [
-    right === null ? `${selected}; nothing has been graded.` : `${selected}; ${known}. ${pass}.`,
+    right === null
+      ? `${selected}; nothing has been graded.`
+      : `${selected}; ${known}, with Wilson’s 95 % interval. ${pass}.`,
     ...comparisons.map(
       ({ arm, difference, issues_in_both, only_first, only_other, p, p_holm }) =>
         `Against ${arm}: ${points(difference)} on ${counted(issues_in_both, 'issue')} (${only_first} right only here, ${only_other} only there; McNemar ${pValue(p)}${adjusted(p_holm)}).`,

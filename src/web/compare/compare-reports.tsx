@@ -67,8 +67,8 @@ function Rules({ ids, reports }: Props) {
           </select>
         </label>
         <span class="quiet">
-          With intervals of 95 %; in brackets, how far each is from A, in points. ★ the rule that the runs were made
-          with.
+          With 95 % bootstrap intervals over issues (Wilson’s if all or none are right); in brackets, how far each is
+          from A, in points. ★ the rule that the runs were made with.
         </span>
       </p>
       <CompareTable label="Rules of each report" lines="Rule" heads={headsOf({ ids, reports })}>
