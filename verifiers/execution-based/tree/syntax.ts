@@ -225,27 +225,20 @@ class PythonTrees {
 
   async ask(changes: readonly Change[]): Promise<void> {
     const texts = new Set(changes.flatMap(({ path, sides }) => (isPython(path) ? sides : [])));
-    let [piece, size]: [string[], number] = [[], 0];
-    for (const text of texts) {
-      if (this.of(text) !== undefined) continue;
-      if (size + text.length > PIECE) {
-        await this.askAbout(piece);
-        [piece, size] = [[], 0];
-      }
-      piece.push(text);
-      size += text.length;
-    }
-    await this.askAbout(piece);
+    const unknown = [...texts].filter((text) => text !== '' && this.of(text) === undefined);
+    for (const piece of piecesOf(unknown)) await this.askAbout(piece);
   }
 
   private async askAbout(texts: readonly string[]): Promise<void> {
-    if (texts.length === 0 || this.isOver) return;
+    if (this.isOver) return;
     const argv = ['python3', '-I', '-S', '-c', PYTHON_TREES];
     const limits = { cpuS: CPU_S, deadlineS: DEADLINE_S };
     const request = inInstanceEnvironment({ argv, stdin: JSON.stringify(texts), ...limits });
     const ended = await this.session.exec(request, this.signal);
-    this.isOver = ended.kind !== 'exited' || ended.neverStarted === true;
-    if (this.isOver || ended.kind !== 'exited') return;
+    if (ended.kind !== 'exited' || ended.neverStarted === true) {
+      this.isOver = true;
+      return;
+    }
     const digests = Digests.safeParse(ended.stdout).data;
     // A text that crashes Python's parser loses the digests of all others, so each half is retried separately.
     if (digests === undefined && ended.exitCode > KILLED && texts.length > 1) {
@@ -255,6 +248,20 @@ class PythonTrees {
     }
     for (const [index, text] of texts.entries()) this.digests.set(sha256(text), digests?.[index] ?? null);
   }
+}
+
+function piecesOf(texts: readonly string[]): readonly (readonly string[])[] {
+  const pieces: string[][] = [];
+  let left = 0;
+  for (const text of texts) {
+    left -= text.length;
+    if (left < 0) {
+      pieces.push([]);
+      left = PIECE - text.length;
+    }
+    pieces.at(-1)?.push(text);
+  }
+  return pieces;
 }
 
 const Digests = z
