@@ -9,7 +9,7 @@ import { hiddenTests, readAnswers } from '../grading/hidden-tests.js';
 import { testCommand } from '../grading/test-command.js';
 import { withInterval } from '../reports/figures.js';
 import { type GradedInstance, GradeFiles, gradesOfSet, gradeSummary } from '../reports/labels.js';
-import { wilson, Z95 } from '../statistics/intervals/binomial.js';
+import { CurveTable } from '../statistics/intervals/curve-table.js';
 import { type App, type OpenApp, seconds } from './command.js';
 import { printJson, printProgress, printText } from './output.js';
 import { givenIssues, type IssueOptions, parallelOption, withIssueOptions } from './run-options.js';
@@ -129,7 +129,7 @@ export function gradeSet(
   return untilInterrupted(app, (signal) => {
     const limit = pLimit(options.parallel);
     if (gradable.length === 1) return Promise.all(gradable.map((each) => gradeOne({ app, options }, each, signal)));
-    const shares: number[] = [];
+    const shares = new CurveTable(1);
     let ended = 0;
     const one = async (each: Gradable): Promise<GradedInstance> => {
       const { instance_id } = each.issue;
@@ -137,30 +137,17 @@ export function gradeSet(
       ended += 1;
       const { grades, ungraded } = graded;
       const right = grades.filter(({ resolved }) => resolved).length;
-      if (grades.length > 0) shares.push(right / grades.length);
+      if (grades.length > 0) shares.add('', Float64Array.of(right / grades.length));
       const without = ungraded.length === 0 ? '' : `, ${ungraded.length} without a label`;
       const said = `${right} of ${grades.length} resolve the issue${without}`;
-      const far = `${ended} of ${gradable.length} issues graded${passAt1(shares)}`;
+      // The mean share of right candidates per issue.
+      const passAt1 = shares.issues < 2 ? '' : `; Pass@1 ${withInterval(shares.resampled(0, 0).rate(0))}`;
+      const far = `${ended} of ${gradable.length} issues graded${passAt1}`;
       printProgress(`${visibleLine(instance_id)}: ${said} (${far})`);
       return { instance_id, graded };
     };
     return Promise.all(gradable.map((each) => limit(() => one(each))));
   });
-}
-
-/** Mean share of right candidates per issue so far, with its 95 % interval. */
-function passAt1(shares: readonly number[]): string {
-  const n = shares.length;
-  if (n < 2) return '';
-  const value = shares.reduce((sum, share) => sum + share, 0) / n;
-  const variance = shares.reduce((sum, share) => sum + (share - value) ** 2, 0) / (n - 1);
-  const half = Z95 * Math.sqrt(variance / n);
-  // Shares that are all 0 or all 1 have no variance to derive an interval from.
-  const interval =
-    value === 0 || value === 1
-      ? wilson(value * n, n)
-      : { low: Math.max(0, value - half), high: Math.min(1, value + half) };
-  return `; Pass@1 ${withInterval({ value, ...interval })}`;
 }
 
 interface Grading {

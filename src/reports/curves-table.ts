@@ -1,5 +1,5 @@
 import type { Calibration } from '../core/run/fitted.js';
-import type { Estimated } from '../statistics/curves/curve-table.js';
+import type { Estimated } from '../statistics/intervals/curve-table.js';
 import type { CurvesReport } from '../statistics/curves/curves-report.js';
 import type { ReliabilityBin } from '../statistics/intervals/ranking-quality.js';
 import { counted } from './figures.js';

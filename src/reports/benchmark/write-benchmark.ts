@@ -1,6 +1,6 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Estimated } from '../../statistics/curves/curve-table.js';
+import type { Estimated } from '../../statistics/intervals/curve-table.js';
 import { reportPage } from '../page/report-page.js';
 import { drawPng, drawSvg, plotsOf } from '../plots/draw-plot.js';
 import type { DrawnPlot, Plot } from '../plots/plot.js';

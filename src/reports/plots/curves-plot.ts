@@ -1,4 +1,4 @@
-import type { Estimated } from '../../statistics/curves/curve-table.js';
+import type { Estimated } from '../../statistics/intervals/curve-table.js';
 import type { CurvesReport } from '../../statistics/curves/curves-report.js';
 import { linesByBest, shortName } from '../benchmark/presets.js';
 import { listed } from '../../core/hostile-text.js';

@@ -1,7 +1,7 @@
 import { type Logistic, FEATURE_COUNT } from '../../../verifiers/hybrid/features.js';
 import { grouped } from '../../core/grouped.js';
 import type { Curve } from '../../core/run/fitted.js';
-import { real } from '../curves/scored-issue.js';
+import { real } from '../intervals/binomial.js';
 
 /** Feature rows with labels and weights. */
 export interface TrainingSet {

@@ -1,10 +1,10 @@
 import { type Knowledge, NOTHING_LEARNED } from '../../../verifiers/hybrid/pool.js';
 import type { Preset } from '../../core/run/preset.js';
 import { type Random, seededRandom, shuffle } from '../../core/random.js';
-import { choose, LARGEST_TABLE } from '../intervals/binomial.js';
+import { choose, LARGEST_TABLE, requireCount } from '../intervals/binomial.js';
 import { bestOfOrder, bestOfTop } from './best-of-order.js';
 import { exactPlan, type ExactPlan, meanLabels, sortedBy, type Step, stepsOf } from './exact-plan.js';
-import { IssueColumns, requireCount, type ScoredIssue } from './scored-issue.js';
+import { IssueColumns, type ScoredIssue } from './scored-issue.js';
 import { MaskRule } from './mask-rule.js';
 import { SubsetRule } from './subset-rule.js';
 

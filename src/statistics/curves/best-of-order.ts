@@ -1,8 +1,7 @@
 import type { TopCount } from '../../core/run/preset.js';
 import { topCount } from '../../../verifiers/hybrid/stages.js';
-import { binomials, type Binomials, LARGEST_TABLE } from '../intervals/binomial.js';
+import { binomials, type Binomials, LARGEST_TABLE, real, whole } from '../intervals/binomial.js';
 import { compareKeys, type ExactPlan, groupStarts, type Keys, meanLabels, sortedBy, sortRange } from './exact-plan.js';
-import { real, whole } from './scored-issue.js';
 
 /**
  * Exact Best@k of a selector that takes the first of its k candidates in a fixed order. The candidate at position a (from 0)

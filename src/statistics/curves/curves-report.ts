@@ -3,12 +3,11 @@ import { type Preset, stageName } from '../../core/run/preset.js';
 import type { AxisReport, CoverageReport } from './coverage.js';
 import type { BestCurve, Method } from './best-at-k.js';
 import type { Comparison } from '../intervals/paired-tests.js';
-import type { Estimated } from './curve-table.js';
+import type { Estimated } from '../intervals/curve-table.js';
 import type { DistinctRow } from './equal-best.js';
 import type { EqualBestReport } from './equal-best.js';
 import type { VerifierReport } from '../intervals/ranking-quality.js';
-import { type Interval, wilson } from '../intervals/binomial.js';
-import { real } from './scored-issue.js';
+import { type Interval, real, wilson } from '../intervals/binomial.js';
 
 /** Numbers by k; the key is k as text. */
 export type ByK = Readonly<Record<string, Estimated>>;

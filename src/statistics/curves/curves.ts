@@ -8,9 +8,10 @@ import { VerifierQuality } from '../intervals/ranking-quality.js';
 import { Alike, costAtEqualBest, DistinctPatches, type EqualBestReport } from './equal-best.js';
 import { type Axis, AxisCurve, Coverage } from './coverage.js';
 import { bestAtK, type BestCurve, type BestOptions, passAtK } from './best-at-k.js';
-import { CurveTable, type ResampledTable } from './curve-table.js';
+import { CurveTable, type ResampledTable } from '../intervals/curve-table.js';
 import { type ByK, type CurvesReport, type PresetReport, PresetTally } from './curves-report.js';
-import { countRight, entriesOf, isUngraded, real, type ScoredIssue } from './scored-issue.js';
+import { real } from '../intervals/binomial.js';
+import { countRight, entriesOf, isUngraded, type ScoredIssue } from './scored-issue.js';
 
 export interface CurvesRequest {
   /** Ascending, without duplicates, at least one. */

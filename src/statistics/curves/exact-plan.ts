@@ -1,5 +1,6 @@
 import type { TopCount, Stage } from '../../core/run/preset.js';
-import { real, whole, type Among, fixedValues, type IssueColumns, type StepValues } from './scored-issue.js';
+import { real, whole } from '../intervals/binomial.js';
+import { type Among, fixedValues, type IssueColumns, type StepValues } from './scored-issue.js';
 
 /** Input of the closed form for one issue: the keys that the preset orders candidates by, and their labels. */
 export interface ExactPlan {

@@ -1,6 +1,7 @@
 import { topCount } from '../../../verifiers/hybrid/stages.js';
 import { sortRange, type Step } from './exact-plan.js';
-import { type FixedValues, type GroupValues, type IssueColumns, real, whole } from './scored-issue.js';
+import { real, whole } from '../intervals/binomial.js';
+import type { FixedValues, GroupValues, IssueColumns } from './scored-issue.js';
 
 /** Most candidates that fit into a 32-bit set. */
 const MOST = 32;

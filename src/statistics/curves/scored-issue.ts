@@ -1,5 +1,4 @@
 import { type Entry, isEligible, patchOf, withEqualPatches } from '../../../verifiers/hybrid/entry.js';
-import { BadInputError } from '../../core/errors/errors.js';
 import type { Condition, StageMeasure, Term } from '../../core/run/preset.js';
 import { type Counted, type Knowledge, NEEDED, NOTHING_LEARNED, Pool, rateOf } from '../../../verifiers/hybrid/pool.js';
 import type { Measure } from '../../core/run/verdict.js';
@@ -62,26 +61,6 @@ export function entriesOf({ candidates }: ScoredIssue): readonly Entry[] {
 /** Number of right candidates. */
 export function countRight(issue: ScoredIssue): number {
   return issue.candidates.reduce((sum, { resolved }) => sum + Number(resolved), 0);
-}
-
-/** The number at an index known to be in range; spares hot loops the check for `undefined`. */
-export function real(values: Float64Array, index: number): number {
-  return values[index] as number;
-}
-
-/** The whole number at an index known to be in range. */
-export function whole(values: Int32Array, index: number): number {
-  return values[index] as number;
-}
-
-/**
- * Requires a whole number in a range.
- * @throws BadInputError
- */
-export function requireCount(name: string, value: number, from: number, to: number): void {
-  if (!Number.isSafeInteger(value) || value < from || value > to) {
-    throw new BadInputError(`${name} = ${value} is not a whole number from ${from} to ${to}.`, { field: name });
-  }
 }
 
 /** The grouping key counted in the pool, by measure. */

@@ -1,6 +1,7 @@
 import { topCount } from '../../../verifiers/hybrid/stages.js';
 import { sortRange, type Step } from './exact-plan.js';
-import { type GroupValues, type IssueColumns, type StepValues, real, whole } from './scored-issue.js';
+import { real, whole } from '../intervals/binomial.js';
+import type { GroupValues, IssueColumns, StepValues } from './scored-issue.js';
 
 type Cut = Extract<Step, { op: 'top' }>;
 

@@ -1,6 +1,5 @@
-import { countRight, real, type ScoredIssue, whole } from '../curves/scored-issue.js';
 import { below, seededRandom } from '../../core/random.js';
-import { type Interval, wilson } from './binomial.js';
+import { type Interval, real, whole, wilson } from './binomial.js';
 
 /** The resampling units: issues, or repositories with sums over their issues. */
 interface Units {
@@ -131,6 +130,11 @@ interface Sums {
   readonly picked: number[];
 }
 
+interface IssueOfRepository {
+  readonly repo: string;
+  readonly candidates: readonly { readonly resolved: boolean }[];
+}
+
 /** Totals by repository. */
 export class ByRepository {
   private readonly repos = new Map<string, Sums>();
@@ -138,8 +142,7 @@ export class ByRepository {
   constructor(private readonly presets: readonly string[]) {}
 
   /** @param picks whether each preset's pick is right, in the presets' order */
-  add(issue: ScoredIssue, picks: readonly boolean[]): void {
-    const { repo, candidates } = issue;
+  add({ repo, candidates }: IssueOfRepository, picks: readonly boolean[]): void {
     const sums = this.repos.get(repo) ?? {
       issues: 0,
       candidates: 0,
@@ -148,7 +151,7 @@ export class ByRepository {
       picked: this.presets.map(() => 0),
     };
     this.repos.set(repo, sums);
-    const right = countRight(issue);
+    const right = candidates.filter(({ resolved }) => resolved).length;
     sums.issues += 1;
     sums.candidates += candidates.length;
     sums.first += candidates.length === 0 ? 0 : right / candidates.length;

@@ -1,6 +1,5 @@
-import { CurveTable, type Estimated } from '../curves/curve-table.js';
-import { requireCount } from '../curves/scored-issue.js';
-import { choose, LARGEST_TABLE, Z95 } from './binomial.js';
+import { choose, LARGEST_TABLE, requireCount, Z95 } from './binomial.js';
+import { CurveTable, type Estimated } from './curve-table.js';
 
 /** The part of a run's issue that is compared with another run. */
 export interface PairedIssue {

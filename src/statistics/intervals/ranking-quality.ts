@@ -1,7 +1,6 @@
 import type { Entry } from '../../../verifiers/hybrid/entry.js';
 import { rateOf } from '../../../verifiers/hybrid/pool.js';
 import { type Measure, measureNamed } from '../../core/run/verdict.js';
-import type { LabelledEntry, ScoredIssue } from '../curves/scored-issue.js';
 import { type Interval, wilson } from './binomial.js';
 
 /** Scores 0..1 are counted at this resolution, so that memory does not grow with their number. */
@@ -179,12 +178,18 @@ export interface VerifierReport {
   readonly roc: readonly RocPoint[];
 }
 
+/** An issue's candidates with their labels, and the measures declared by the verifiers, if known. */
+interface Scored {
+  readonly candidates: readonly { readonly entry: Entry; readonly resolved: boolean }[];
+  readonly measures?: readonly Measure[] | undefined;
+}
+
 /** How well each measure separates right candidates from wrong ones, independent of presets. */
 export class VerifierQuality {
   private readonly verifiers = new Map(FIRST.map((name) => [name, new Tally()]));
   private candidates = 0;
 
-  add({ candidates, measures }: ScoredIssue): void {
+  add({ candidates, measures }: Scored): void {
     this.candidates += candidates.length;
     for (const { entry } of candidates) {
       for (const name of Object.keys(entry.measures ?? {})) {
@@ -222,7 +227,7 @@ class Tally {
   probability: ProbabilityQuality | null = null;
   readonly roc = new RocCurve();
 
-  add({ name, unit, better }: Pick<Measure, 'name' | 'unit' | 'better'>, candidates: readonly LabelledEntry[]): void {
+  add({ name, unit, better }: Pick<Measure, 'name' | 'unit' | 'better'>, candidates: Scored['candidates']): void {
     const isProbability = name === 'learned' || unit === 'probability';
     const scored = candidates.flatMap(({ entry, resolved }) => {
       const score = scoreOf(entry, name);

@@ -177,8 +177,8 @@ describe('a verifier of the user’s own', () => {
     });
     expect(described[1]?.entry.measures).toEqual({ 'api:changed': 1, 'api:share': 0.25 });
     const quality = new VerifierQuality();
-    const candidates = described.map(({ entry }) => ({ entry, resolved: entry.id === 'b', cost: null, axes: {} }));
-    quality.add({ instanceId: 'x', repo: 'x', candidates, ungraded: 0, measures: declared });
+    const candidates = described.map(({ entry }) => ({ entry, resolved: entry.id === 'b' }));
+    quality.add({ candidates, measures: declared });
     expect(quality.report().find(({ verifier }) => verifier === 'api:changed')?.auc_within_issue).toBe(1);
   });
 

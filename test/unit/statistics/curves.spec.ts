@@ -196,6 +196,11 @@ describe('curves of a small matrix', () => {
     expect(plain.settings.interval).toBe('normal');
     expect(plain.pass_at_k['1']).toMatchObject({ repo_low: null });
     expect(plain.pass_at_k['1']?.low).toBeLessThan(plain.pass_at_k['1']?.value ?? NaN);
+    const few = report(
+      [1, 0, 0, 0].map((right) => countsOnly(4, right)),
+      { resamples: 0 },
+    );
+    expect(few.pass_at_k['1']).toMatchObject({ value: expect.closeTo(1 / 16, 9) as number, low: 0 });
   });
 
   it('is one issue with itself when there is only one', () => {

@@ -1,6 +1,5 @@
-import { Resamples } from '../intervals/bootstrap.js';
-import { real } from './scored-issue.js';
-import { Z95, type Interval, wilson } from '../intervals/binomial.js';
+import { Resamples } from './bootstrap.js';
+import { real, Z95, type Interval, wilson } from './binomial.js';
 
 /** Limits on stored numbers (64 MB) and issues; beyond either, intervals over issues use the normal approximation. */
 const LARGEST_ROWS = 8_000_000;
@@ -114,11 +113,15 @@ export class ResampledTable {
   /**
    * A column of rates, 0..1. If all issues are right or all wrong, every resample is the same however large the error may be,
    * so the interval is Wilson's score interval (Wilson 1927; Brown, Cai and DasGupta 2001 on the ends): 0 to z²/(n + z²), or
-   * n/(n + z²) to 1. Over repositories, n is the number of repositories.
+   * n/(n + z²) to 1. Over repositories, n is the number of repositories. A normal approximation is cut off at 0 and 1.
    */
   rate(index: number): Estimated {
     const value = this.table.mean(index);
-    if (Math.min(value, 1 - value) > NO_SPREAD) return this.column(index);
+    if (Math.min(value, 1 - value) > NO_SPREAD) {
+      const { low, high, ...rest } = this.column(index);
+      const within = (bound: number | null): number | null => bound && Math.min(1, Math.max(0, bound));
+      return { ...rest, low: within(low), high: within(high) };
+    }
     const of = (n: number): Interval => wilson(Math.round(value) * n, n);
     return withIntervals(value, of(this.table.issues), this.overRepos === null ? null : of(this.table.repositories));
   }
