@@ -29,7 +29,7 @@ export interface OutcomeTable {
 }
 
 /** The outcomes of one test: a table, which tests with equal counts share, and where each patch stands in it. */
-export interface Outcomes {
+interface Outcomes {
   readonly table: OutcomeTable;
   /** Per patch, the change of the state when it is good; 0 without an outcome. */
   readonly steps: Int32Array;

@@ -56,14 +56,14 @@ export async function applicability(
     const answer = found[index];
     if (answer === undefined) throw new Error('each patch was asked about');
     const known = { ...answer, syntax: answer.syntax ?? null };
-    // What the session's end kept from being told may be told next time.
+    // An answer is not stored if the session ended before the syntax was computed: the next attempt may succeed.
     if (answer.syntax !== undefined) await context.results.put(keyOf(context, patch), 'applicability', known);
     answers.set(patch, known);
   }
   return answers;
 }
 
-/** Its syntax is undefined where the session ended before it was told. */
+/** The syntax is undefined if the session ended before it was computed. */
 type Asked = Omit<Applicability, 'syntax'> & { readonly syntax: string | null | undefined };
 
 async function ask(

@@ -10,12 +10,12 @@ const LARGEST_FILE = 512 * 1024;
 /** Characters. Syntax is only used for votes, and large patches hardly ever come in equal variants. */
 const LARGEST_PATCH = 256 * 1024;
 const PLAIN_MODE = '100644';
-/** Characters of one patch's files, before and after; a limit for all patches together would depend on their order. */
+/** Characters of one patch's files, before and after the change; a limit for all patches would depend on their order. */
 const MOST_TEXT = 2 * 1024 * 1024;
-/** Characters that are held at once, and that Python is asked about at once. */
+/** Characters held in memory at once, and characters parsed by one command. */
 const MOST_HELD = 4 * 1024 * 1024;
 const PIECE = 1024 * 1024;
-/** Python takes up to three seconds for a piece. */
+/** Parsing a piece takes up to three seconds of CPU time. */
 const CPU_S = 20;
 const DEADLINE_S = 240;
 /** A shell's exit code is above this when a signal ended the command. */
@@ -111,7 +111,7 @@ json.dump([digest(text) for text in json.load(sys.stdin)], sys.stdout)
  * For each source patch, a text that is equal for patches that leave the changed files with the same syntax: Python's
  * syntax trees, otherwise tokens without comments and layout. Only for votes; executions are grouped by patch text.
  * @param session at base; may be closed afterwards
- * @returns by patch; null where it cannot be told, undefined where the session ended before it was
+ * @returns by patch; null if it cannot be computed, undefined if the session ended before
  * @throws what the session throws
  */
 export async function syntaxOf(
@@ -190,7 +190,7 @@ async function changesOf(
 /** Null unless a plain edit of a text file: no rename, copy, binary file, mode change or oversized file. */
 async function changeOf(file: PatchFile, textOf: (path: string) => Promise<string | null>): Promise<Change | null> {
   const { path, paths, parsed } = file;
-  // Modes are those of a change of mode, or of a file that is created or deleted.
+  // Modes are set by a change of mode, and for a file that is created or deleted.
   const isPlain = [parsed.oldMode, parsed.newMode].every((mode) => mode === undefined || mode === PLAIN_MODE);
   if (paths.length > 1 || parsed.hunks.length === 0 || !isPlain) return null;
   const before = parsed.oldFileName === '/dev/null' ? '' : await textOf(path);
@@ -207,11 +207,11 @@ function isPython(path: string): boolean {
   return /\.pyi?$/.test(path);
 }
 
-/** Digests of Python's texts, each of which is asked about once. */
+/** Digests of Python sources; each text is parsed once. */
 class PythonTrees {
-  /** By hash of the text. */
+  /** By the hash of the text. */
   private readonly digests = new Map<string, string | null>();
-  /** Whether the session has ended, and nothing more can be asked. */
+  /** Whether the session has ended, so that nothing more can be parsed. */
   isOver = false;
 
   constructor(
