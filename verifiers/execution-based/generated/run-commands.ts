@@ -1,3 +1,4 @@
+import type { GeneratedTest } from '../../../src/core/run/generated-test.js';
 import type { SandboxSession } from '../../../src/ports/sandbox.js';
 import { BadInputError } from '../../../src/core/errors/errors.js';
 import {
@@ -36,7 +37,7 @@ export async function runCommands(
     const how = commandOf(test);
     if (how === null) throw new Error('only tests that have a command are run by one');
     const placing = await placed(session, context, how, signal);
-    const { run, goesOn } = placing ?? (await runCommand(session, context, how, signal));
+    const { run, goesOn } = placing ?? (await runCommand(session, context, { test, how }, signal));
     await keep(test, run);
     if (!goesOn) return;
   }
@@ -93,7 +94,7 @@ function refused(log_tail: string): Ended {
 async function runCommand(
   session: SandboxSession,
   context: ExecutionContext,
-  how: TestCommand,
+  { test, how }: { readonly test: GeneratedTest; readonly how: TestCommand },
   signal: AbortSignal,
 ): Promise<Ended> {
   const { workdir, test_timeout_s: seconds } = context.issue.environment;
@@ -126,11 +127,13 @@ async function runCommand(
   // A process still running could change the report while it is read.
   const isOver = await endTests(session, Object.keys(how.files), signal);
   const bytes = how.report === 'junit' ? await reportIn(session, { isOver, env }, signal) : printed.bytes();
-  const outcome = isSpent ? 'timed-out' : outcomeOf(how.report, { exitCode, text: new TextDecoder().decode(bytes) });
+  const { outcome, failed } = outcomeOf(how.report, { exitCode, text: new TextDecoder().decode(bytes) });
+  const isNamed = failed.some((name) => name.includes(test.test_id));
+  const run: TestRun = { outcome: isSpent ? 'timed-out' : outcome, ...measured, ...(isNamed ? { named: true } : {}) };
   // As the tests' user: root may not write in a folder of another user.
   const emptied = { argv: ['rm', '-rf', '--', folder], ...user, deadlineS: CLEAR_S };
   const goesOn = isOver && (await session.exec(emptied, signal)).kind === 'exited';
-  return { run: { outcome, ...measured }, goesOn };
+  return { run, goesOn };
 }
 
 /** Empty if there is none, or if a running process could still change it. */
