@@ -280,12 +280,13 @@ export function outcomeOf(
   return { outcome: failed.length > 0 ? 'not-solved' : isSolved ? 'solved' : 'crashed', failed };
 }
 
-/** As root: removes files, then kills all processes of user `$1`; stops them first, so that none can fork meanwhile. */
-export const CLEAR = String.raw`
-uid=$1; shift
-rm -f -- "$@" || exit 1
-[ -n "$uid" ] || exit 0
-for attempt in 1 2 3 4 5 6 7 8 9 10; do
+/**
+ * As root: kills all processes of user `$1`; stops them first, so that none can fork meanwhile. A killed process is there until it
+ * has been scheduled, so on a busy machine this waits and looks again.
+ */
+export const END_ALL = String.raw`
+uid=$1 attempt=0
+while :; do
   left=
   for process in /proc/[0-9]*; do
     state= owner=
@@ -295,6 +296,8 @@ for attempt in 1 2 3 4 5 6 7 8 9 10; do
     case $owner$state in "$uid"[ZX]) ;; "$uid"?) left="$left ${'${process#/proc/}'}" ;; esac
   done
   [ -n "$left" ] || exit 0
+  [ "$attempt" -lt 200 ] || exit 1
+  attempt=$((attempt + 1))
   kill -STOP $left 2>/dev/null; kill -KILL $left 2>/dev/null
-done
-exit 1`;
+  sleep 0.01 2>/dev/null || sleep 1
+done`;

@@ -125,23 +125,23 @@ async function runCommand(
   const { exitCode } = ended;
   const isSpent = exitCode === OUT_OF_CPU || (exitCode !== 0 && CPU_SPENT.test(measured.log_tail));
   // A process still running could change the report while it is read.
-  const isOver = await endTests(session, Object.keys(how.files), signal);
-  const bytes = how.report === 'junit' ? await reportIn(session, { isOver, env }, signal) : printed.bytes();
+  await endTests(session, signal);
+  const reported =
+    how.report === 'junit' ? await session.readFile(env['BESTK_REPORT'] ?? '', LARGEST_REPORT, signal) : null;
+  const bytes = how.report === 'junit' ? (reported ?? new Uint8Array()) : printed.bytes();
   const { outcome, failed } = outcomeOf(how.report, { exitCode, text: new TextDecoder().decode(bytes) });
   const isNamed = failed.some((name) => name.includes(test.test_id));
   const run: TestRun = { outcome: isSpent ? 'timed-out' : outcome, ...measured, ...(isNamed ? { named: true } : {}) };
-  // As the tests' user: root may not write in a folder of another user.
   const emptied = { argv: ['rm', '-rf', '--', folder], ...user, deadlineS: CLEAR_S };
-  const goesOn = isOver && (await session.exec(emptied, signal)).kind === 'exited';
-  return { run, goesOn };
+  const isTidy = await areRemoved(session, Object.keys(how.files), signal);
+  return { run, goesOn: isTidy && (await session.exec(emptied, signal)).kind === 'exited' };
 }
 
-/** Empty if there is none, or if a running process could still change it. */
-async function reportIn(
-  session: SandboxSession,
-  { isOver, env }: { readonly isOver: boolean; readonly env: Readonly<Record<string, string>> },
-  signal: AbortSignal,
-): Promise<Uint8Array> {
-  const bytes = isOver ? await session.readFile(env['BESTK_REPORT'] ?? '', LARGEST_REPORT, signal) : null;
-  return bytes ?? new Uint8Array();
+/** Root may not write in a folder of the image's user, who in turn may not write in those that were made for the test. */
+async function areRemoved(session: SandboxSession, files: readonly string[], signal: AbortSignal): Promise<boolean> {
+  for (const as of session.testsUser === null ? (['image'] as const) : (['root', 'image'] as const)) {
+    const removed = await session.exec({ argv: ['rm', '-f', '--', ...files], as, deadlineS: CLEAR_S }, signal);
+    if (removed.kind === 'exited' && removed.exitCode === 0) return true;
+  }
+  return false;
 }

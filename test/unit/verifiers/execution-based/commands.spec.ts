@@ -21,6 +21,8 @@ class World {
   readonly results = new MemoryResultStore();
   readonly sandbox: FakeSandbox;
   commands = 0;
+  /** Who can remove a test's files. */
+  removers: readonly ExecRequest['as'][] = ['root', 'image'];
   #nonces = 0;
 
   /** @param control plays the tests that have to fail */
@@ -34,12 +36,13 @@ class World {
       }
       const isApplied = request.argv.includes('apply') && !request.argv.includes('--check');
       if (isApplied) trees.set(session, Buffer.from(request.stdin ?? '').toString());
-      if (request.argv.join(' ').includes('rm -f -- "$@"')) {
+      if (isRemoval(request) && this.removers.includes(request.as)) {
         for (const path of request.argv) session.files.delete(`/testbed/${path}`);
       }
     };
     this.sandbox = new FakeSandbox((request, session) => {
       seen(request, session);
+      if (isRemoval(request)) return exited(this.removers.includes(request.as) ? 0 : 1);
       if (request.env?.['BESTK_TMP'] === undefined) return suite(request, session);
       const texts = [...session.files.values()].map((bytes) => new TextDecoder().decode(bytes));
       const tree = trees.get(session) ?? null;
@@ -68,6 +71,10 @@ class World {
   get reasons(): readonly (string | null)[] {
     return this.observing.admissions.map(({ reason }) => reason);
   }
+}
+
+function isRemoval({ argv }: ExecRequest): boolean {
+  return argv.join(' ').startsWith('rm -f --');
 }
 
 const byTree: Play = (_request, _session, tree) => exited(tree === RIGHT ? 0 : 2);
@@ -218,6 +225,24 @@ describe('a test in a language without a driver', () => {
     ['x.java', `${JUNIT_4}{ void f() { System.exit(0); } }`],
   ])('of %s, %j, there is none', (path, content) => {
     expect(failingTwin({ path, content }, 'X1')).toBeNull();
+  });
+
+  it('is told by its report whoever may remove its file, and where nobody may, the others get a fresh container', async () => {
+    const opensWith = async (removers: World['removers']): Promise<number> => {
+      const world = new World((request, session, tree) => {
+        const text = tree === RIGHT ? PASSED : FAILED;
+        session.files.set(request.env?.['BESTK_REPORT'] ?? '', new TextEncoder().encode(text));
+        return exited(tree === RIGHT ? 0 : 1);
+      });
+      world.removers = removers;
+      const tests = ['one', 'two'].map((id) => given(id, { content: id, command: 'run {files}', report: 'junit' }));
+      expect(await world.verify(tests)).toEqual({ right: 2, wrong: 0 });
+      return world.sandbox.opens;
+    };
+    const opens = await opensWith(['root', 'image']);
+    expect(await opensWith(['root'])).toBe(opens);
+    expect(await opensWith(['image'])).toBe(opens);
+    expect(await opensWith([])).toBeGreaterThan(opens);
   });
 
   it('leaves the others to a fresh container where it meets a limit', async () => {

@@ -164,6 +164,21 @@ describe('infrastructure under the execution-based verifier', () => {
     expect(await scoreWhere(true)).toBe('1/2');
   });
 
+  it('runs the existing tests again when processes that they left could not be ended', async () => {
+    const sandbox = new FakeSandbox((request, session) => {
+      const isEnding = request.argv.join(' ').includes('kill -STOP');
+      return isEnding && (ends += 1) % 2 === 1 ? exited(1) : HONEST(request, session);
+    });
+    let ends = 0;
+    const { verdicts, observed } = await verify({ sandbox, candidates: [candidate('right', RIGHT)], tests: [] });
+    expect(told(verdicts)['right regression']).toBe('1/1');
+    expect(observed.cells.map(({ outcome, lost }) => [outcome, lost])).toEqual(
+      Array.from({ length: 3 }, () => ['solved', []]),
+    );
+    // Base as the tests' user, and the patch: twice each.
+    expect(ends).toBe(4);
+  });
+
   it('runs the existing tests again when their time is over by the wall’s clock, and not by that of the CPU', async () => {
     const scoreWhere = async (first: ExecOutcome): Promise<unknown> => {
       let runs = 0;
