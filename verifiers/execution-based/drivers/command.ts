@@ -140,7 +140,7 @@ const LANGUAGES = {
     command: 'sh {files}',
     report: 'exit-code',
     // A sourced file may end the test itself; from any other, a subshell keeps the last word.
-    failing: (content) => (/^\s*(?:\.|source)\s/m.test(content) ? null : `(\n${content}\n)\nexit 2\n`),
+    failing: (content) => (/(?:^|[;&|])[ \t]*(?:\.|source)[ \t]/m.test(content) ? null : `(\n${content}\n)\nexit 2\n`),
   },
 } as const satisfies Readonly<Record<string, CommandLanguage>>;
 
@@ -162,12 +162,12 @@ function placeOfClass(path: string, content: string): string {
 
 /** In the class that the runner is given, first; JUnit 3 runs what is named `test…`, later ones what has their annotation. */
 function failingJava(content: string, name: string, path: string): string | null {
-  const [, own = ''] = splitPath(placeOfClass(path, content));
-  const body = new RegExp(String.raw`^[\w ]*\bclass ${own.replace('.java', '')}\b[^{]*\{`, 'm').exec(content);
+  const [, own] = splitPath(placeOfClass(path, content));
+  const found = [...content.matchAll(/\bclass (\w+)/g)].findLast(([, each = '']) => `${each}.java` === own);
+  const end = found === undefined ? 0 : content.indexOf('{', found.index) + 1;
   const annotated = /^import (org\.junit\.(?:jupiter\.api\.)?)(?:Test|\*);/m.exec(content)?.[1];
-  if (body === null || /@RunWith\b|\btestng\b|\.(?:exit|halt)\s*\(/.test(content)) return null;
-  if (annotated === undefined && !/\bextends TestCase\b/.test(body[0])) return null;
-  const end = body.index + body[0].length;
+  if (end === 0 || /@RunWith\b|\btestng\b|\.(?:exit|halt)\s*\(/.test(content)) return null;
+  if (annotated === undefined && !/\bextends TestCase\b/.test(content.slice(found?.index, end))) return null;
   const test = `${annotated === undefined ? '' : `@${annotated}Test `}public void test${name}()`;
   return `${content.slice(0, end)}\n${test} { throw new AssertionError("${name}"); }\n${content.slice(end)}`;
 }

@@ -126,15 +126,22 @@ async function runCommand(
   const isSpent = exitCode === OUT_OF_CPU || (exitCode !== 0 && CPU_SPENT.test(measured.log_tail));
   // A process still running could change the report while it is read.
   await endTests(session, signal);
-  const reported =
-    how.report === 'junit' ? await session.readFile(env['BESTK_REPORT'] ?? '', LARGEST_REPORT, signal) : null;
-  const bytes = how.report === 'junit' ? (reported ?? new Uint8Array()) : printed.bytes();
-  const { outcome, failed } = outcomeOf(how.report, { exitCode, text: new TextDecoder().decode(bytes) });
+  const report = how.report === 'junit' ? await reportIn(session, env, signal) : printed.bytes();
+  const { outcome, failed } = outcomeOf(how.report, { exitCode, text: new TextDecoder().decode(report) });
   const isNamed = failed.some((name) => name.includes(test.test_id));
   const run: TestRun = { outcome: isSpent ? 'timed-out' : outcome, ...measured, ...(isNamed ? { named: true } : {}) };
   const emptied = { argv: ['rm', '-rf', '--', folder], ...user, deadlineS: CLEAR_S };
   const isTidy = await areRemoved(session, Object.keys(how.files), signal);
   return { run, goesOn: isTidy && (await session.exec(emptied, signal)).kind === 'exited' };
+}
+
+/** Empty if there is none. */
+async function reportIn(
+  session: SandboxSession,
+  env: Readonly<Record<string, string>>,
+  signal: AbortSignal,
+): Promise<Uint8Array> {
+  return (await session.readFile(env['BESTK_REPORT'] ?? '', LARGEST_REPORT, signal)) ?? new Uint8Array();
 }
 
 /** Root may not write in a folder of the image's user, who in turn may not write in those that were made for the test. */

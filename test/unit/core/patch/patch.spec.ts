@@ -263,10 +263,8 @@ describe('what a file is to verification', () => {
     ['.cargo/config.toml', 'runner-config'],
     ['gradlew', 'runner-config'],
     ['core/gradle.properties', 'runner-config'],
-    ['gradle/wrapper/gradle-wrapper.properties', 'runner-config'],
     ['.mvn/extensions.xml', 'runner-config'],
     ['vendor/bin/phpunit', 'runner-config'],
-    ['vendor/golang.org/x/mod/module.go', 'source'],
     ['bin/test-server', 'source'],
     ['.github/workflows/ci.yml', 'runner-config'],
   ])('%s is %s', (path, role) => {

@@ -164,42 +164,6 @@ describe('infrastructure under the execution-based verifier', () => {
     expect(await scoreWhere(true)).toBe('1/2');
   });
 
-  it('runs all existing tests again when the files of those that a patch lost have no place for one that has to fail', async () => {
-    const asked: string[] = [];
-    const sandbox = new FakeSandbox((request, session) => {
-      const command = request.argv.join(' ');
-      const isWhole = command.includes('tests/b.py');
-      // Only tests/b.py defines a test, after which the failing one is named.
-      if (command.includes('pick()')) return exited(0, isWhole ? 'test_planted test_planted\ntests/b.py' : '');
-      if (request.env?.BESTK_PROBE === undefined) return HONEST(request, session);
-      if (command.includes('tests/a.py')) asked.push(isWhole ? 'all' : 'alone');
-      const isFirstOfPatch = asked.length === 3;
-      const regression = { 'tests/a.py::inherited': isFirstOfPatch ? 'failed' : 'passed' };
-      const planted = { 'tests/b.py::test_b': 'passed', 'tests/b.py::test_planted': 'failed' };
-      return playSuite({ regression: () => ({ ...regression, ...(isWhole ? planted : {}) }) })(request, session);
-    });
-    const environment = { ...calculatorIssue.environment, regression_files: ['tests/a.py', 'tests/b.py'] };
-    const only = { issue: { ...calculatorIssue, environment }, candidates: [candidate('right', RIGHT)], tests: [] };
-    const { verdicts } = await verify({ sandbox, ...only });
-    expect(told(verdicts)['right regression']).toBe('2/2');
-    expect(asked).toEqual(['all', 'all', 'all', 'alone', 'all']);
-  });
-
-  it('runs the existing tests again when processes that they left could not be ended', async () => {
-    const sandbox = new FakeSandbox((request, session) => {
-      const isEnding = request.argv.join(' ').includes('kill -STOP');
-      return isEnding && (ends += 1) % 2 === 1 ? exited(1) : HONEST(request, session);
-    });
-    let ends = 0;
-    const { verdicts, observed } = await verify({ sandbox, candidates: [candidate('right', RIGHT)], tests: [] });
-    expect(told(verdicts)['right regression']).toBe('1/1');
-    expect(observed.cells.map(({ outcome, lost }) => [outcome, lost])).toEqual(
-      Array.from({ length: 3 }, () => ['solved', []]),
-    );
-    // Base as the tests' user, and the patch: twice each.
-    expect(ends).toBe(4);
-  });
-
   it('runs the existing tests again when their time is over by the wall’s clock, and not by that of the CPU', async () => {
     const scoreWhere = async (first: ExecOutcome): Promise<unknown> => {
       let runs = 0;
