@@ -40,6 +40,8 @@ const RUNNER_CONFIG = [
   /^ava\.config\.[cm]?js$/,
   // `.rspec` may say `--dry-run`, by which every example passes; PHPUnit's names what is loaded first.
   /^(\.rspec|\.taprc|phpunit(\.dist)?\.xml(\.dist)?|CTestCustom\.cmake)$/,
+  // What starts Gradle; its properties set the options of its JVM.
+  /^(gradlew|gradle\.properties|gradle-wrapper\.(jar|properties))$/,
   /^\.git(attributes|modules|ignore)$/,
   // Compiled code is loaded before source of the same name, and cannot be reviewed.
   /\.(so|pyd|dll|dylib|node|pyc)$/,
@@ -79,7 +81,7 @@ export function roleOf(path: string): FileRole {
     RUNNER_CONFIG.some((pattern) => pattern.test(name)) ||
     isContinuousIntegration(path) ||
     parts.some(isStartUp) ||
-    /^bin\/(doc)?test$/.test(path) ||
+    /^(bin\/(doc)?test$|vendor\/bin\/)/.test(path) ||
     standsForRunner(parts)
   ) {
     return 'runner-config';
@@ -115,9 +117,9 @@ export function roleOfNew(path: string): FileRole {
   return OTHERS_MODULES.has(module) || /^pytest_\w/.test(module) ? 'runner-config' : roleOf(path);
 }
 
-/** What Python runs at every start, a package tells pytest to load or pytest told itself, or Node finds before a package of its name. */
+/** What Python runs at every start, a package tells pytest to load or pytest told itself, Node finds before a package of its name, or Cargo and Maven are configured by. */
 function isStartUp(part: string): boolean {
-  return /^(site|user)customize(\.|$)|\.(egg|dist)-info$|^(\.pytest_cache|node_modules)$/.test(part);
+  return /^(site|user)customize(\.|$)|\.(egg|dist)-info$|^(\.pytest_cache|\.cargo|\.mvn|node_modules)$/.test(part);
 }
 
 /** A module at the repository's root that would be imported instead of the runner; pytest's own source is in `src/`. */

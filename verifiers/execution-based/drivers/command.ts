@@ -15,8 +15,10 @@ interface CommandLanguage {
   readonly report: TestReportKind;
   /** Moves a test to a path where its runner finds it. */
   readonly place?: (path: string, content: string) => string;
-  /** Adds a failure that the code under test cannot suppress; null if the test may exit before reaching it. */
-  readonly failing: (content: string, name: string) => string | null;
+  /** Adds a failure that is reported whatever honest code does; null if the test may end before it. */
+  readonly failing: (content: string, name: string, path: string) => string | null;
+  /** The failure is a further test in the report, so that base can show whether it is run and reported. */
+  readonly namesFailing?: true;
 }
 
 const GO = `[ -d "$(go env GOCACHE)" ] || export GOCACHE="$BESTK_TMP/go-build"
@@ -53,7 +55,9 @@ java -cp "$BESTK_TMP/classes:$libraries" org.junit.runner.JUnitCore "$class" >"$
 cat "$BESTK_TMP/said"
 case $(grep -E '^(OK \\(|FAILURES!!!)' "$BESTK_TMP/said") in
   OK*) [ "$ended" != 0 ] || echo "<testsuite><testcase name='$name'/></testsuite>" >"$BESTK_REPORT" ;;
-  FAIL*) echo "<testsuite><testcase name='$name'><failure/></testcase></testsuite>" >"$BESTK_REPORT" ;;
+  FAIL*) { echo "<testsuite><testcase name='$name'><failure/></testcase>"
+    sed -n "s/^[0-9]*) \\([A-Za-z0-9_]*\\)(.*/<testcase name='\\1'><failure\\/><\\/testcase>/p" "$BESTK_TMP/said"
+    echo '</testsuite>'; } >"$BESTK_REPORT" ;;
 esac
 exit "$ended"`;
 
@@ -98,6 +102,7 @@ const LANGUAGES = {
     report: 'go-test-json',
     place: (path) => (path.endsWith('_test.go') ? path : path.replace(/\.go$/, '_test.go')),
     failing: (content, name) => `${content}\nfunc Test${name}(t *testing.T) { t.Fatal("${name}") }\n`,
+    namesFailing: true,
   },
   rust: {
     extensions: ['.rs'],
@@ -109,8 +114,16 @@ const LANGUAGES = {
     },
     failing: (content, name) =>
       /process::exit/.test(content) ? null : `${content}\n#[test]\nfn t${name}() {\n    panic!("${name}");\n}\n`,
+    namesFailing: true,
   },
-  java: { extensions: ['.java'], command: JAVA, report: 'junit', place: placeOfClass, failing: failingJava },
+  java: {
+    extensions: ['.java'],
+    command: JAVA,
+    report: 'junit',
+    place: placeOfClass,
+    failing: failingJava,
+    namesFailing: true,
+  },
   c: { extensions: ['.c'], command: ctest('C'), report: 'junit', failing: failingC },
   'c++': { extensions: ['.cc', '.cpp', '.cxx'], command: ctest('C CXX'), report: 'junit', failing: failingC },
   rspec: {
@@ -119,13 +132,15 @@ const LANGUAGES = {
     report: 'rspec-json',
     failing: (content, name) =>
       failingRuby(`${content}\nRSpec.describe('${name}') { it('${name}') { expect('${name}').to be_nil } }\n`),
+    namesFailing: true,
   },
   ruby: { extensions: ['.rb'], command: 'ruby -Ilib {files}', report: 'exit-code', failing: failingRuby },
   shell: {
     extensions: ['.sh'],
     command: 'sh {files}',
     report: 'exit-code',
-    failing: (content) => (/\b(?:trap|exec)\b/.test(content) ? null : `trap 'exit 2' EXIT\n${content}`),
+    // A sourced file may end the test itself; from any other, a subshell keeps the last word.
+    failing: (content) => (/(?:^|[;&|])[ \t]*(?:\.|source)[ \t]/m.test(content) ? null : `(\n${content}\n)\nexit 2\n`),
   },
 } as const satisfies Readonly<Record<string, CommandLanguage>>;
 
@@ -145,17 +160,22 @@ function placeOfClass(path: string, content: string): string {
   return `src/test/java/${packaged === undefined ? '' : `${packaged.replaceAll('.', '/')}/`}${name}`;
 }
 
-function failingJava(content: string, name: string): string | null {
-  const end = content.lastIndexOf('}');
-  const test = content.includes('org.junit.jupiter') ? 'org.junit.jupiter.api.Test' : 'org.junit.Test';
-  if (end === -1 || /\.(?:exit|halt)\s*\(/.test(content)) return null;
-  return `${content.slice(0, end)}\n@${test} public void t${name}() { throw new AssertionError("${name}"); }\n}\n`;
+/** In the class that the runner is given, first; JUnit 3 runs what is named `test…`, later ones what has their annotation. */
+function failingJava(content: string, name: string, path: string): string | null {
+  const [, own] = splitPath(placeOfClass(path, content));
+  const found = [...content.matchAll(/\bclass (\w+)/g)].findLast(([, each = '']) => `${each}.java` === own);
+  const end = found === undefined ? 0 : content.indexOf('{', found.index) + 1;
+  const annotated = /^import (org\.junit\.(?:jupiter\.api\.)?)(?:Test|\*);/m.exec(content)?.[1];
+  if (end === 0 || /@RunWith\b|\btestng\b|\.(?:exit|halt)\s*\(/.test(content)) return null;
+  if (annotated === undefined && !/\bextends TestCase\b/.test(content.slice(found?.index, end))) return null;
+  const test = `${annotated === undefined ? '' : `@${annotated}Test `}public void test${name}()`;
+  return `${content.slice(0, end)}\n${test} { throw new AssertionError("${name}"); }\n${content.slice(end)}`;
 }
 
 /** A failing `main` calls the test's own one, so that the code under test is linked and run. */
 function failingC(content: string, name: string): string | null {
   const [, given] = /\bint\s+main\s*\(([^)]*)\)/.exec(content) ?? [];
-  if (given === undefined || /exit\s*\(/i.test(content)) return null;
+  if (given === undefined || /(?:exit|\bexec[lv]\w*)\s*\(/i.test(content)) return null;
   const [wanted, passed] = /^\s*(?:void\s*)?$/.test(given) ? ['void', ''] : ['int n, char **v', 'n, v'];
   return `#define main t${name}\n${content}\n#undef main\nint main(${wanted}) { t${name}(${passed}); return 2; }\n`;
 }
@@ -166,12 +186,17 @@ function failingRuby(content: string): string | null {
 }
 
 /**
- * A test that fails whatever the code under test does; null if none is certain to. Tests with their own command have
+ * A test that fails whatever honest code does; null if none is likely to. Tests with their own command have
  * none, because it is unknown how the command reports a failure.
  * @param name of what is added, letters and digits; a different one each time
  */
 export function failingTwin({ path, content, command }: RunnableTest, name: string): string | null {
-  return command === undefined ? (languageOf(path)?.failing(content, name) ?? null) : null;
+  return command === undefined ? (languageOf(path)?.failing(content, name, path) ?? null) : null;
+}
+
+/** Whether the report names what `failingTwin` adds. */
+export function namesFailing({ path }: RunnableTest): boolean {
+  return languageOf(path)?.namesFailing ?? false;
 }
 
 export interface TestCommand {
@@ -241,23 +266,27 @@ export function commandLine(command: string): readonly string[] {
   return ['sh', '-c', `umask 022; mkdir "$BESTK_TMP" || exit 126\n${command}`];
 }
 
-/** Combines the reported tests and the command's exit code into one outcome. */
+/** Combines the reported tests and the command's exit code into one outcome. @returns with the names of failed tests */
 export function outcomeOf(
   kind: TestReportKind,
   { exitCode, text }: { readonly exitCode: number; readonly text: string },
-): 'solved' | 'not-solved' | 'crashed' {
-  if (kind === 'exit-code') return exitCode === 0 ? 'solved' : exitCode === 2 ? 'not-solved' : 'crashed';
-  const statuses = [...readReportAs(kind, text).values()];
-  if (statuses.includes('failed')) return 'not-solved';
-  return statuses.includes('passed') && exitCode === 0 ? 'solved' : 'crashed';
+): { readonly outcome: 'solved' | 'not-solved' | 'crashed'; readonly failed: readonly string[] } {
+  if (kind === 'exit-code') {
+    return { outcome: exitCode === 0 ? 'solved' : exitCode === 2 ? 'not-solved' : 'crashed', failed: [] };
+  }
+  const report = [...readReportAs(kind, text)];
+  const failed = report.flatMap(([name, status]) => (status === 'failed' ? [name] : []));
+  const isSolved = exitCode === 0 && report.some(([, status]) => status === 'passed');
+  return { outcome: failed.length > 0 ? 'not-solved' : isSolved ? 'solved' : 'crashed', failed };
 }
 
-/** As root: removes files, then kills all processes of user `$1`; stops them first, so that none can fork meanwhile. */
-export const CLEAR = String.raw`
-uid=$1; shift
-rm -f -- "$@" || exit 1
-[ -n "$uid" ] || exit 0
-for attempt in 1 2 3 4 5 6 7 8 9 10; do
+/**
+ * As root: kills all processes of user `$1`; stops them first, so that none can fork meanwhile. A killed process is there until it
+ * has been scheduled, so on a busy machine this waits and looks again.
+ */
+export const END_ALL = String.raw`
+uid=$1 attempt=0
+while :; do
   left=
   for process in /proc/[0-9]*; do
     state= owner=
@@ -267,6 +296,8 @@ for attempt in 1 2 3 4 5 6 7 8 9 10; do
     case $owner$state in "$uid"[ZX]) ;; "$uid"?) left="$left ${'${process#/proc/}'}" ;; esac
   done
   [ -n "$left" ] || exit 0
+  [ "$attempt" -lt 200 ] || exit 1
+  attempt=$((attempt + 1))
   kill -STOP $left 2>/dev/null; kill -KILL $left 2>/dev/null
-done
-exit 1`;
+  sleep 0.01 2>/dev/null || sleep 1
+done`;

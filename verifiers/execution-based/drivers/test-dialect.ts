@@ -1,7 +1,7 @@
 import type { GeneratedTest, Trust } from '../../../src/core/run/generated-test.js';
 import { sha256 } from '../../../src/core/identifier.js';
 import type { Ids, ExecRequest } from '../../../src/ports/sandbox.js';
-import { CLEAR, commandEnvironment, commandLine, commandOf, type RunnableTest } from './command.js';
+import { commandEnvironment, commandLine, commandOf, END_ALL, type RunnableTest } from './command.js';
 import { JAVASCRIPT_PRELOAD, JAVASCRIPT_SUITE_DRIVER } from './javascript.js';
 import { PYTHON_SUITE_DRIVER } from './python-suite-driver.js';
 import { BYTECODE_FOLDER } from '../execution-context.js';
@@ -77,7 +77,7 @@ function nameOf(user: Ids | null): string {
 
 const COMMAND: CommandDialect = {
   name: 'command',
-  hash: sha256(JSON.stringify([commandLine(''), commandEnvironment(''), CLEAR])),
+  hash: sha256(JSON.stringify([commandLine(''), commandEnvironment(''), END_ALL])),
 };
 
 const DRIVEN: readonly DrivenDialect[] = [PYTHON, JAVASCRIPT];

@@ -120,10 +120,16 @@ async function withLostAgain(
   const isHonest = !isForged(set, first) && first.changed.every((name) => set.changed.includes(name));
   if (isWaiting) return again([]);
   if (first.outcome !== 'exited' || !isHonest || lost.length === 0 || lost.length > MOST_AGAIN) return first;
-  const second = await again(lost);
+  const few = await again(lost);
+  const second = lacksControl(set, few) ? await again([]) : few;
   if (isForged(set, second)) return second;
   const stillLost = new Set(heldUp(set, second).lost);
   return { ...first, passed: [...first.passed, ...lost.filter((test) => !stillLost.has(test))] };
+}
+
+/** The files of lost tests may have no place for it. */
+function lacksControl(set: RegressionSet, { control }: RegressionRun): boolean {
+  return set.controlled && control === 'absent';
 }
 
 async function tell(observe: Observe, cells: readonly Cell[]): Promise<void> {

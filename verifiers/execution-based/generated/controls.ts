@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { contentKey } from '../../../src/core/identifier.js';
 import { type GeneratedTest, isHarvested } from '../../../src/core/run/generated-test.js';
 import { fitting } from '../../source/read-sources.js';
-import { failingTwin } from '../drivers/command.js';
+import { failingTwin, namesFailing } from '../drivers/command.js';
 import { dialectOf } from '../drivers/test-dialect.js';
 import { contextKey, type ExecutionContext, type TreeRun, randomFrom } from '../execution-context.js';
 import type { TestRun } from './run-batch.js';
@@ -162,13 +162,14 @@ export class Controls {
   /** @param runs the patch's results on its tests */
   async verdict(runs: ReadonlyMap<string, TestRun>, aside: RunAside): Promise<Control> {
     const broke = [...this.ended.values()].some((outcome) => outcome !== 'solved' && outcome !== 'not-solved');
-    const [forged] = [...this.reported].find(([, outcome]) => outcome === 'solved') ?? [];
-    const donor = forged === undefined ? undefined : this.failing.get(forged);
-    if (forged !== undefined && donor !== undefined) {
-      return { end: 'forged', solved: forged.content, donor: donor.content, broke };
-    }
     const count = this.ended.size + this.reported.size;
     let worst: Control = { end: count === 0 ? 'none' : 'failed', solved: null, donor: null, broke };
+    for (const [control, outcome] of this.reported) {
+      const donor = outcome === 'solved' ? this.failing.get(control) : undefined;
+      if (donor === undefined || worst.end === 'forged') continue;
+      const end = await reportedEnd(control, aside);
+      worst = worseOf(worst, { end, solved: control.content, donor: donor.content, broke });
+    }
     for (const [control, outcome] of this.ended) {
       const planted = outcome === 'solved' ? this.planted.get(control) : undefined;
       if (planted === undefined || worst.end === 'forged') continue;
@@ -253,6 +254,16 @@ function isProvenOn(
   return strict.length >= MANY_SOLVED && strict.every(({ wrong }) => isSolved(wrong, onTree));
 }
 
+/**
+ * A patch that passed a failing test forges if base reports that test as failed. In languages whose reports do not name it,
+ * base cannot tell, because it fails the test that the control is made of; other patches have to.
+ */
+async function reportedEnd(control: GeneratedTest, aside: RunAside): Promise<'forged' | 'unfit' | 'solved'> {
+  if (!namesFailing(control)) return 'solved';
+  const onBase = await aside('base', [control]);
+  return onBase.get(control.test_id)?.named === true ? 'forged' : 'unfit';
+}
+
 function isSolved(test: GeneratedTest | null, on: ReadonlyMap<string, TestRun>): boolean {
   return test !== null && on.get(test.test_id)?.outcome === 'solved';
 }
@@ -269,6 +280,6 @@ export function controlKey(
 ): string {
   const contents = tests.map((test) => `${isHarvested(test) ? 'theirs' : 'ours'} ${test.path} ${test.content}`).sort();
   // Tests reported by a command had no controls under protocol 5.
-  const protocol = tests.some((test) => dialectOf(test)?.name === 'command') ? 6 : 5;
+  const protocol = tests.some((test) => dialectOf(test)?.name === 'command') ? 7 : 5;
   return contentKey({ kind: 'control', ...contextKey(context), tree, repeat, contents, protocol });
 }

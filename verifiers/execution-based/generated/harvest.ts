@@ -1,5 +1,6 @@
 import type { Candidate } from '../../../src/core/run/candidate.js';
 import { type GeneratedTest, HARVESTED } from '../../../src/core/run/generated-test.js';
+import { trustOf } from '../drivers/test-dialect.js';
 import type { ExecutionContext, DistinctPatch } from '../execution-context.js';
 import type { Control } from './controls.js';
 import type { TestRun } from './run-batch.js';
@@ -105,7 +106,8 @@ interface Witness {
 /**
  * Judges a control that a patch solved and that base could not decide, by running it on other patches that solve its
  * test. If one of them does not solve it, the test is decided by its comparisons, so the patch forges, provided that
- * the test only asks for equality; else this stays undecided. If they solve it, honest code can.
+ * the test only asks for equality or the control has to fail whatever it asks for; else this stays undecided. If they
+ * solve it, honest code can.
  */
 export async function besideWitnesses(
   context: ExecutionContext,
@@ -126,5 +128,6 @@ export async function besideWitnesses(
   );
   if (!outcomes.includes('not-solved')) return outcomes.includes('solved') ? { ...control, end: 'unfit' } : control;
   const script = readScript(donor);
-  return script !== null && isFirm(script) ? { ...control, end: 'forged' } : control;
+  const isDecided = trustOf(donor) === 'command' || (script !== null && isFirm(script));
+  return isDecided ? { ...control, end: 'forged' } : control;
 }

@@ -1,3 +1,4 @@
+import type { GeneratedTest } from '../../../src/core/run/generated-test.js';
 import type { SandboxSession } from '../../../src/ports/sandbox.js';
 import { BadInputError } from '../../../src/core/errors/errors.js';
 import {
@@ -36,7 +37,7 @@ export async function runCommands(
     const how = commandOf(test);
     if (how === null) throw new Error('only tests that have a command are run by one');
     const placing = await placed(session, context, how, signal);
-    const { run, goesOn } = placing ?? (await runCommand(session, context, how, signal));
+    const { run, goesOn } = placing ?? (await runCommand(session, context, { test, how }, signal));
     await keep(test, run);
     if (!goesOn) return;
   }
@@ -93,7 +94,7 @@ function refused(log_tail: string): Ended {
 async function runCommand(
   session: SandboxSession,
   context: ExecutionContext,
-  how: TestCommand,
+  { test, how }: { readonly test: GeneratedTest; readonly how: TestCommand },
   signal: AbortSignal,
 ): Promise<Ended> {
   const { workdir, test_timeout_s: seconds } = context.issue.environment;
@@ -124,21 +125,30 @@ async function runCommand(
   const { exitCode } = ended;
   const isSpent = exitCode === OUT_OF_CPU || (exitCode !== 0 && CPU_SPENT.test(measured.log_tail));
   // A process still running could change the report while it is read.
-  const isOver = await endTests(session, Object.keys(how.files), signal);
-  const bytes = how.report === 'junit' ? await reportIn(session, { isOver, env }, signal) : printed.bytes();
-  const outcome = isSpent ? 'timed-out' : outcomeOf(how.report, { exitCode, text: new TextDecoder().decode(bytes) });
-  // As the tests' user: root may not write in a folder of another user.
+  await endTests(session, signal);
+  const report = how.report === 'junit' ? await reportIn(session, env, signal) : printed.bytes();
+  const { outcome, failed } = outcomeOf(how.report, { exitCode, text: new TextDecoder().decode(report) });
+  const isNamed = failed.some((name) => name.includes(test.test_id));
+  const run: TestRun = { outcome: isSpent ? 'timed-out' : outcome, ...measured, ...(isNamed ? { named: true } : {}) };
   const emptied = { argv: ['rm', '-rf', '--', folder], ...user, deadlineS: CLEAR_S };
-  const goesOn = isOver && (await session.exec(emptied, signal)).kind === 'exited';
-  return { run: { outcome, ...measured }, goesOn };
+  const isTidy = await areRemoved(session, Object.keys(how.files), signal);
+  return { run, goesOn: isTidy && (await session.exec(emptied, signal)).kind === 'exited' };
 }
 
-/** Empty if there is none, or if a running process could still change it. */
+/** Empty if there is none. */
 async function reportIn(
   session: SandboxSession,
-  { isOver, env }: { readonly isOver: boolean; readonly env: Readonly<Record<string, string>> },
+  env: Readonly<Record<string, string>>,
   signal: AbortSignal,
 ): Promise<Uint8Array> {
-  const bytes = isOver ? await session.readFile(env['BESTK_REPORT'] ?? '', LARGEST_REPORT, signal) : null;
-  return bytes ?? new Uint8Array();
+  return (await session.readFile(env['BESTK_REPORT'] ?? '', LARGEST_REPORT, signal)) ?? new Uint8Array();
+}
+
+/** Root may not write in a folder of the image's user, who in turn may not write in those that were made for the test. */
+async function areRemoved(session: SandboxSession, files: readonly string[], signal: AbortSignal): Promise<boolean> {
+  for (const as of session.testsUser === null ? (['image'] as const) : (['root', 'image'] as const)) {
+    const removed = await session.exec({ argv: ['rm', '-f', '--', ...files], as, deadlineS: CLEAR_S }, signal);
+    if (removed.kind === 'exited' && removed.exitCode === 0) return true;
+  }
+  return false;
 }

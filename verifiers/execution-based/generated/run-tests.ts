@@ -155,11 +155,8 @@ class TestWork {
       const [first] = tests;
       const dialect = first === undefined ? null : dialectOf(first);
       if (dialect === null) return found;
-      await using sessions = new TreeSessions(
-        this.context,
-        await this.planOf(on === 'base' ? null : this.place.tree),
-        signal,
-      );
+      const plan = await this.planOf(this.place.tree);
+      await using sessions = new TreeSessions(this.context, on === 'base' ? { ...plan, tree: null } : plan, signal);
       const keep: Keep = async ({ test_id }, run) => {
         found.set(test_id, run);
         return Promise.resolve();

@@ -251,7 +251,7 @@ function isWord(run: TestRun | undefined): boolean {
 
 const FORGED = 'it solves a test of ours that no honest patch can solve';
 const DOUBTED =
-  'it solves a test of ours with other values, and neither base nor another patch shows that honest code can; read solved_control';
+  'it solves a test of ours that has other values or has to fail, and neither base nor another patch shows that honest code can; read solved_control';
 
 function uncounted(
   patch: DistinctPatch,

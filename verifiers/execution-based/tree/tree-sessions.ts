@@ -6,7 +6,7 @@ import { SandboxLostError } from '../../../src/core/errors/unavailable.js';
 import { GIT_APPLY } from '../../../src/core/patch/patch.js';
 import { type SandboxSession, sandboxSpec, type ExecRequest } from '../../../src/ports/sandbox.js';
 import { contentKey } from '../../../src/core/identifier.js';
-import { CLEAR } from '../drivers/command.js';
+import { END_ALL } from '../drivers/command.js';
 
 export interface SessionPlan {
   readonly tree: Tree;
@@ -120,7 +120,7 @@ export async function runAsImageUser(context: ExecutionContext): Promise<void> {
 
 function userKey(context: ExecutionContext): string {
   const { regression_command, regression_files } = context.issue.environment;
-  return contentKey({ kind: 'user', ...contextKey(context), regression_command, regression_files });
+  return contentKey({ kind: 'user', protocol: 2, ...contextKey(context), regression_command, regression_files });
 }
 
 /** The exec options for a command that runs tests. */
@@ -128,23 +128,16 @@ export function asTests({ testsUser }: SandboxSession): Pick<ExecRequest, 'as'> 
   return testsUser === null ? {} : { as: 'tests' };
 }
 
-const END_DEADLINE_S = 30;
+const END_DEADLINE_S = 60;
 
-/**
- * Kills processes that the tests' user left running, and removes files from the tree.
- * @param files paths relative to the repository's root
- * @returns false if something remains
- */
-export async function endTests(
-  session: SandboxSession,
-  files: readonly string[],
-  signal: AbortSignal,
-): Promise<boolean> {
+/** Kills processes that the tests' user left running. @throws SandboxLostError if some remain */
+export async function endTests(session: SandboxSession, signal: AbortSignal): Promise<void> {
   const { testsUser } = session;
-  const as = testsUser === null ? {} : { as: 'root' as const };
-  const argv = ['sh', '-c', CLEAR, 'sh', String(testsUser?.uid ?? ''), ...files];
-  const done = await session.exec({ argv, ...as, deadlineS: END_DEADLINE_S }, signal);
-  return done.kind === 'exited' && done.exitCode === 0;
+  if (testsUser === null) return;
+  const argv = ['sh', '-c', END_ALL, 'sh', String(testsUser.uid)];
+  const done = await session.exec({ argv, as: 'root', deadlineS: END_DEADLINE_S }, signal);
+  if (done.kind === 'exited' && done.exitCode === 0) return;
+  throw new SandboxLostError(`processes that a test left running could not be ended (${done.kind})`);
 }
 
 /** Paths that a run on base wrote to. */

@@ -49,6 +49,19 @@ afterAll(async () => {
   removeImage(image);
 });
 
+/** By a command, which leaves a process behind: its report counts, and its file is removed, where root may not write. */
+const reported = {
+  ...calcTest('reported', ''),
+  path: 'check.sh',
+  command: 'sh {files}',
+  report: 'junit',
+  content: `python3 -c 'from calc import add; assert add(-2, 3) == 1' || { end='<failure/>'; status=1; }
+sleep 600 &
+echo "<testsuite><testcase name='negative'>$end</testcase></testsuite>" >"$BESTK_REPORT"
+exit $status
+`,
+} as const;
+
 async function verify(sandbox: DockerSandbox): Promise<readonly Verdict[]> {
   const verifier = createExecutionBasedVerifier({
     sandbox,
@@ -62,7 +75,7 @@ async function verify(sandbox: DockerSandbox): Promise<readonly Verdict[]> {
     candidate('wrong', WRONG),
     candidate('elsewhere', RIGHT.replace('-    return a - b', '-    return a // b')),
   ];
-  const tests = [calcTest('sum', 'add(2, 3) == 5'), calcTest('negative', 'add(-2, 3) == 1')];
+  const tests = [calcTest('sum', 'add(2, 3) == 5'), calcTest('negative', 'add(-2, 3) == 1'), reported];
   return verifier.verify({ issue, candidates, tests }, go);
 }
 
@@ -85,9 +98,9 @@ describe('an image whose own user is not root', () => {
     const detail = 'error: patch failed: calc.py:1\nerror: calc.py: patch does not apply\n';
     expect(told(await verify(sandbox))).toEqual({
       'right regression': [1, 1, isolated],
-      'right reproduction': [2, 2, isolated],
+      'right reproduction': [3, 3, isolated],
       'wrong regression': [1, 1, isolated],
-      'wrong reproduction': [1, 2, isolated],
+      'wrong reproduction': [1, 3, isolated],
       'elsewhere regression': ['does-not-apply', detail],
       'elsewhere reproduction': ['does-not-apply', detail],
     });

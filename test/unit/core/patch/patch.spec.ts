@@ -260,6 +260,11 @@ describe('what a file is to verification', () => {
     ['gem/.rspec', 'runner-config'],
     ['phpunit.xml.dist', 'runner-config'],
     ['.pytest_cache/v/cache/lastfailed', 'runner-config'],
+    ['.cargo/config.toml', 'runner-config'],
+    ['gradlew', 'runner-config'],
+    ['core/gradle.properties', 'runner-config'],
+    ['.mvn/extensions.xml', 'runner-config'],
+    ['vendor/bin/phpunit', 'runner-config'],
     ['bin/test-server', 'source'],
     ['.github/workflows/ci.yml', 'runner-config'],
   ])('%s is %s', (path, role) => {

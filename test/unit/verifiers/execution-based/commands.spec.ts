@@ -21,10 +21,12 @@ class World {
   readonly results = new MemoryResultStore();
   readonly sandbox: FakeSandbox;
   commands = 0;
+  /** Who can remove a test's files. */
+  removers: readonly ExecRequest['as'][] = ['root', 'image'];
   #nonces = 0;
 
-  /** @param control what a test comes to that has to fail */
-  constructor(play: Play, files: Readonly<Record<string, string>> = {}, control = exited(2)) {
+  /** @param control plays the tests that have to fail */
+  constructor(play: Play, files: Readonly<Record<string, string>> = {}, control: Play = () => exited(2)) {
     const suite = playSuite({});
     const trees = new WeakMap<FakeSessionView, string | null>();
     const seen = (request: ExecRequest, session: FakeSessionView): void => {
@@ -34,17 +36,19 @@ class World {
       }
       const isApplied = request.argv.includes('apply') && !request.argv.includes('--check');
       if (isApplied) trees.set(session, Buffer.from(request.stdin ?? '').toString());
-      if (request.argv.join(' ').includes('rm -f -- "$@"')) {
+      if (isRemoval(request) && this.removers.includes(request.as)) {
         for (const path of request.argv) session.files.delete(`/testbed/${path}`);
       }
     };
     this.sandbox = new FakeSandbox((request, session) => {
       seen(request, session);
+      if (isRemoval(request)) return exited(this.removers.includes(request.as) ? 0 : 1);
       if (request.env?.['BESTK_TMP'] === undefined) return suite(request, session);
       const texts = [...session.files.values()].map((bytes) => new TextDecoder().decode(bytes));
-      if (texts.some((text) => text.startsWith('trap'))) return control;
+      const tree = trees.get(session) ?? null;
+      if (texts.some((text) => /^\(\n|^at_exit|TestX/.test(text))) return control(request, session, tree);
       this.commands += 1;
-      return play(request, session, trees.get(session) ?? null);
+      return play(request, session, tree);
     });
   }
 
@@ -67,6 +71,10 @@ class World {
   get reasons(): readonly (string | null)[] {
     return this.observing.admissions.map(({ reason }) => reason);
   }
+}
+
+function isRemoval({ argv }: ExecRequest): boolean {
+  return argv.join(' ').startsWith('rm -f --');
 }
 
 const byTree: Play = (_request, _session, tree) => exited(tree === RIGHT ? 0 : 2);
@@ -126,30 +134,115 @@ describe('a test in a language without a driver', () => {
     expect(await world.verify(tests)).toEqual({ right: 2, wrong: 0 });
   });
 
-  it('has one beside it that has to fail: a patch by which that passes, too, forges', async () => {
-    expect(await new World(byTree, {}, exited(0)).verify([given('one')])).toEqual({ right: 'forged', wrong: 'forged' });
-    // Nobody knows what a command of its own makes of a failure, or a script that leaves in a way of its own.
-    const unsure = [given('one', { command: 'sh {files}' }), given('two', { content: 'exec false # two\n' })];
-    expect(await new World(byTree, {}, exited(0)).verify(unsure)).toEqual({ right: 2, wrong: 0 });
+  describe('has one beside it that has to fail, and a patch that passes that', () => {
+    const solves: Play = (_request, _session, tree) => exited(tree === null ? 2 : 0);
+    const passes: Play = () => exited(0);
+
+    it('forges where another patch passes the test and not that', async () => {
+      const control: Play = (_request, _session, tree) => exited(tree === WRONG ? 0 : 2);
+      const world = new World(solves, {}, control);
+      expect(await world.verify([given('one', { path: 'one.rb' })])).toEqual({ right: 1, wrong: 'forged' });
+    });
+
+    it('is in doubt where no other patch tells', async () => {
+      const world = new World(solves, {}, passes);
+      const doubted = { right: 'control-solved', wrong: 'control-solved' };
+      expect(await world.verify([given('one', { path: 'one.rb' })])).toEqual(doubted);
+    });
+
+    it('is not accused where a command of its own makes of a failure what it likes, or a sourced file ends the test', async () => {
+      const unsure = [given('one', { command: 'sh {files}' }), given('two', { content: '. ./lib.sh\nexit 2 # two\n' })];
+      expect(await new World(byTree, {}, passes).verify(unsure)).toEqual({ right: 2, wrong: 0 });
+    });
+
+    const goTest = given('one', { path: 'one_test.go', content: 'package x\nfunc TestOne(t *testing.T) {}\n' });
+    const goRun = (...ends: readonly (readonly [string, string])[]): ExecOutcome => {
+      const isFailed = ends.some(([, end]) => end === 'fail');
+      const events = [
+        ...ends.map(([Test, Action]) => ({ Action, Package: 'x', Test })),
+        { Action: isFailed ? 'fail' : 'pass', Package: 'x' },
+      ];
+      return exited(isFailed ? 1 : 0, events.map((event) => `${JSON.stringify(event)}\n`).join(''));
+    };
+    const byName: Play = (_request, _session, tree) => goRun(['TestOne', tree === null ? 'fail' : 'pass']);
+    const added = (session: FakeSessionView): string => {
+      const texts = [...session.files.values()].map((bytes) => new TextDecoder().decode(bytes));
+      return /TestX\w+/.exec(texts.join('\n'))?.[0] ?? '';
+    };
+
+    it('forges where base reports it as failed, by its name', async () => {
+      const control: Play = (_request, session, tree) =>
+        tree === WRONG
+          ? goRun(['TestOne', 'pass'])
+          : goRun(['TestOne', tree === null ? 'fail' : 'pass'], [added(session), 'fail']);
+      expect(await new World(byName, {}, control).verify([goTest])).toEqual({ right: 1, wrong: 'forged' });
+    });
+
+    it('is right where the runner never runs it, as base shows', async () => {
+      const world = new World(byName, {}, byName);
+      expect(await world.verify([goTest])).toEqual({ right: 1, wrong: 1 });
+    });
   });
 
   it.each([
     ['x_test.go', 'package x\n', 'package x\n\nfunc TestX1(t *testing.T) { t.Fatal("X1") }\n'],
     ['x.rs', 'use x;\n', 'use x;\n\n#[test]\nfn tX1() {\n    panic!("X1");\n}\n'],
     ['x.rs', 'fn main() { std::process::exit(0) }', null],
-    ['x.java', 'class X {}\n', 'class X {\n@org.junit.Test public void tX1() { throw new AssertionError("X1"); }\n}\n'],
     ['x.c', 'int main(void) { return f(); }', '#undef main\nint main(void) { tX1(); return 2; }\n'],
     ['x.cc', 'int main(int c, char **v) {}', '#undef main\nint main(int n, char **v) { tX1(n, v); return 2; }\n'],
     ['x.c', 'int main(void) { exit(f()); }', null],
     ['x.rb', 'exit f\n', 'at_exit { STDOUT.flush; exit!(2) }\nexit f\n'],
     ['x.rb', 'exit! f\n', null],
     ['x_spec.rb', '', "RSpec.describe('X1') { it('X1') { expect('X1').to be_nil } }\n"],
-    ['x.sh', 'f\n', "trap 'exit 2' EXIT\nf\n"],
-    ['x.sh', 'exec f\n', null],
+    ['x.c', 'int main(void) { execv(f, g); }', null],
+    ['x.sh', 'exec f\n', '(\nexec f\n\n)\nexit 2\n'],
+    ['x.sh', 'set -e\n. ./lib.sh\n', null],
     ['x.py', 'f()\n', null],
   ])('of %s with %j it ends with %j, or is none', (path, content, end) => {
     const twin = failingTwin({ path, content }, 'X1');
     expect(twin?.slice(-(end ?? '').length) ?? null).toBe(end);
+  });
+
+  const JUNIT_4 = 'import org.junit.Test;\npublic class X ';
+  const JUNIT_5 = 'import org.junit.jupiter.api.*;\nclass XTest ';
+
+  it.each([
+    ['x.java', `${JUNIT_4}{ int a; }\nclass Helper { }\n`, '@org.junit.Test public void testX1()'],
+    ['x.java', JUNIT_4.replace('X ', 'X extends TestCase {\n}\n'), '@org.junit.Test public void testX1()'],
+    ['a/XTest.java', `${JUNIT_5}{ class Inner { } }\n`, '@org.junit.jupiter.api.Test public void testX1()'],
+    ['X.java', 'import junit.framework.*;\npublic class X extends TestCase { }\n', 'public void testX1()'],
+  ])('of %s, %j, it is a method of the class that the runner is given', (path, content, method) => {
+    const at = content.indexOf('{') + 1;
+    const failing = `\n${method} { throw new AssertionError("X1"); }\n`;
+    expect(failingTwin({ path, content }, 'X1')).toBe(`${content.slice(0, at)}${failing}${content.slice(at)}`);
+  });
+
+  it.each([
+    ['x.java', 'class X { }'],
+    ['Other.java', JUNIT_5],
+    ['x.java', `import org.junit.runner.RunWith;\n@RunWith(Suite.class) ${JUNIT_4}{ }`],
+    ['x.java', `import org.testng.annotations.Test;\n${JUNIT_4}{ }`],
+    ['x.java', `${JUNIT_4}{ void f() { System.exit(0); } }`],
+  ])('of %s, %j, there is none', (path, content) => {
+    expect(failingTwin({ path, content }, 'X1')).toBeNull();
+  });
+
+  it('is told by its report whoever may remove its file, and where nobody may, the others get a fresh container', async () => {
+    const opensWith = async (removers: World['removers']): Promise<number> => {
+      const world = new World((request, session, tree) => {
+        const text = tree === RIGHT ? PASSED : FAILED;
+        session.files.set(request.env?.['BESTK_REPORT'] ?? '', new TextEncoder().encode(text));
+        return exited(tree === RIGHT ? 0 : 1);
+      });
+      world.removers = removers;
+      const tests = ['one', 'two'].map((id) => given(id, { content: id, command: 'run {files}', report: 'junit' }));
+      expect(await world.verify(tests)).toEqual({ right: 2, wrong: 0 });
+      return world.sandbox.opens;
+    };
+    const opens = await opensWith(['root', 'image']);
+    expect(await opensWith(['root'])).toBe(opens);
+    expect(await opensWith(['image'])).toBe(opens);
+    expect(await opensWith([])).toBeGreaterThan(opens);
   });
 
   it('leaves the others to a fresh container where it meets a limit', async () => {

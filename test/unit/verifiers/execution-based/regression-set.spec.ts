@@ -1,5 +1,12 @@
+import { createExecutionBasedVerifier } from '../../../../verifiers/execution-based/execution-based.js';
 import { placesOf } from '../../../../verifiers/execution-based/existing/failing-test.js';
 import { heldUp, regressionSet } from '../../../../verifiers/execution-based/existing/regression-set.js';
+import { exited, type FakeHandler, FakeSandbox } from '../../../fakes/fake-sandbox.js';
+import { MemoryResultStore } from '../../../fakes/memory-result-store.js';
+import { Observing } from '../../../fakes/observing.js';
+import { playSuite } from '../../../fakes/suite-player.js';
+import { calculatorIssue, candidate, RIGHT } from '../../../fixtures/calculator.js';
+import { go } from '../../../fixtures/sandbox-commands.js';
 import type { RegressionRun } from '../../../../verifiers/execution-based/existing/run-regression.js';
 
 const run = (more: Partial<RegressionRun>): RegressionRun => ({
@@ -44,4 +51,50 @@ describe('a run of the existing tests', () => {
 it('a failing test has its place where tests of pytest, unittest and Django stand', () => {
   const tests = ['tests/a.py::test_x[a::b]', 'tests/a.py::C::test_y', 'app.tests.test_b.Case.test_z', 'doctest'];
   expect(placesOf(tests)).toEqual(['tests/a.py', 'app.tests.test_b']);
+});
+
+/** The score of one patch, with tests in two files. */
+async function scoreOf(play: FakeHandler): Promise<number | string | undefined> {
+  let nonces = 0;
+  const verifier = createExecutionBasedVerifier({
+    sandbox: new FakeSandbox(play),
+    results: new MemoryResultStore(),
+    observe: new Observing(),
+    nonce: () => String((nonces += 1)).padStart(48, '0'),
+    pause: () => Promise.resolve(),
+  });
+  const environment = { ...calculatorIssue.environment, regression_files: ['tests/a.py', 'tests/b.py'] };
+  const issue = { ...calculatorIssue, environment };
+  const [verdict] = await verifier.verify({ issue, candidates: [candidate('right', RIGHT)], tests: [] }, go);
+  return verdict?.kind === 'scored' ? verdict.score : verdict?.reason;
+}
+
+describe('existing tests are run again', () => {
+  it('all of them, when the files of those that a patch lost have no place for the control', async () => {
+    const asked: string[] = [];
+    const score = await scoreOf((request, session) => {
+      const command = request.argv.join(' ');
+      const isWhole = command.includes('tests/b.py');
+      // Only tests/b.py defines a test, after which the control is named.
+      if (command.includes('pick()')) return exited(0, isWhole ? 'test_planted test_planted\ntests/b.py' : '');
+      if (request.env?.BESTK_PROBE !== undefined) asked.push(isWhole ? 'all' : 'alone');
+      const lost = { 'tests/a.py::inherited': asked.length === 3 ? 'failed' : 'passed' };
+      const planted = isWhole ? { 'tests/b.py::test_b': 'passed', 'tests/b.py::test_planted': 'failed' } : {};
+      return playSuite({ regression: () => ({ ...lost, ...planted }) })(request, session);
+    });
+    expect(score).toBe(2);
+    expect(asked).toEqual(['all', 'all', 'all', 'alone', 'all']);
+  });
+
+  it('in a fresh container, when processes that they left could not be ended', async () => {
+    const play = playSuite({ regression: () => ({ a: 'passed', b: 'passed' }) });
+    let ends = 0;
+    const score = await scoreOf((request, session) => {
+      const isEnding = request.argv.join(' ').includes('kill -STOP');
+      return isEnding && (ends += 1) % 2 === 1 ? exited(1) : play(request, session);
+    });
+    expect(score).toBe(2);
+    // Base as the tests' user, and the patch: twice each.
+    expect(ends).toBe(4);
+  });
 });
