@@ -131,7 +131,9 @@ const LANGUAGES = {
     command: RSPEC,
     report: 'rspec-json',
     failing: (content, name) =>
-      failingRuby(`${content}\nRSpec.describe('${name}') { it('${name}') { expect('${name}').to be_nil } }\n`),
+      /\bexit!|\bexec\b/.test(content)
+        ? null
+        : `${content}\nRSpec.describe('${name}') { it('${name}') { expect('${name}').to be_nil } }\n`,
     namesFailing: true,
   },
   ruby: { extensions: ['.rb'], command: 'ruby -Ilib {files}', report: 'exit-code', failing: failingRuby },
@@ -180,9 +182,11 @@ function failingC(content: string, name: string): string | null {
   return `#define main t${name}\n${content}\n#undef main\nint main(${wanted}) { t${name}(${passed}); return 2; }\n`;
 }
 
-/** Exit handlers run in reverse order, so the one registered first runs last. */
-function failingRuby(content: string): string | null {
-  return /\bexit!|\bexec\b/.test(content) ? null : `at_exit { STDOUT.flush; exit!(2) }\n${content}`;
+/** The test's own exits and its end fail; an exit of the code under test still passes. */
+function failingRuby(content: string, name: string): string | null {
+  if (/\bexit!|\.exit\b|\bexec\b|\bat_exit\b|\bautorun\b|^__END__/m.test(content)) return null;
+  const own = content.replaceAll(/\bexit\b/g, `exit_${name}`);
+  return `def exit_${name}(*_); exit(2); end\n${own}\nexit(2)\n`;
 }
 
 /**

@@ -46,7 +46,7 @@ class World {
       if (request.env?.['BESTK_TMP'] === undefined) return suite(request, session);
       const texts = [...session.files.values()].map((bytes) => new TextDecoder().decode(bytes));
       const tree = trees.get(session) ?? null;
-      if (texts.some((text) => /^\(\n|^at_exit|TestX/.test(text))) return control(request, session, tree);
+      if (texts.some((text) => /^\(\n|^def exit_|TestX/.test(text))) return control(request, session, tree);
       this.commands += 1;
       return play(request, session, tree);
     });
@@ -191,7 +191,8 @@ describe('a test in a language without a driver', () => {
     ['x.c', 'int main(void) { return f(); }', '#undef main\nint main(void) { tX1(); return 2; }\n'],
     ['x.cc', 'int main(int c, char **v) {}', '#undef main\nint main(int n, char **v) { tX1(n, v); return 2; }\n'],
     ['x.c', 'int main(void) { exit(f()); }', null],
-    ['x.rb', 'exit f\n', 'at_exit { STDOUT.flush; exit!(2) }\nexit f\n'],
+    ['x.rb', 'exit f\n', 'def exit_X1(*_); exit(2); end\nexit_X1 f\n\nexit(2)\n'],
+    ['x.rb', 'at_exit { f }\n', null],
     ['x.rb', 'exit! f\n', null],
     ['x_spec.rb', '', "RSpec.describe('X1') { it('X1') { expect('X1').to be_nil } }\n"],
     ['x.c', 'int main(void) { execv(f, g); }', null],
