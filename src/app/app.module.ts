@@ -269,6 +269,7 @@ export async function openApplication(settings: Readonly<Record<string, string>>
     llm: context.get(LlmClient),
     storePath: context.get<OpenStore>(STORE).name,
     verifierModel: config.llm.verifierModel ?? null,
+    testModel: config.tests.model ?? null,
     agentModel: config.agent.model ?? null,
     replaying: config.llm.replay !== undefined,
     setup: async () => {

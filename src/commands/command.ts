@@ -19,6 +19,7 @@ export interface App {
   /** File of the store, or server and database. */
   readonly storePath: string;
   readonly verifierModel: string | null;
+  readonly testModel: string | null;
   readonly agentModel: string | null;
   /** Whether model calls are answered from a recording. */
   readonly replaying: boolean;

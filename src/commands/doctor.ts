@@ -54,6 +54,7 @@ async function examine(app: App, image: string | undefined): Promise<readonly Ch
         ]),
     await checkModel(app, { name: 'agent', model: app.agentModel, without: AGENT_UNSET, tell: () => '' }, signal),
     await checkModel(app, { name: 'judge', model: app.verifierModel, without: JUDGE_UNSET, tell: logprobsOf }, signal),
+    await checkModel(app, { name: 'tests', model: app.testModel, without: TESTS_UNSET, tell: () => '' }, signal),
   ];
 }
 
@@ -69,6 +70,7 @@ function isolationOf(concerns: readonly string[]): string {
 }
 
 const AGENT_UNSET = 'none configured (BESTK_AGENT_MODEL): no sampling';
+const TESTS_UNSET = 'none configured (BESTK_TEST_MODEL): generated tests only from --tests';
 const JUDGE_UNSET = 'none configured (BESTK_VERIFIER_MODEL): execution-based verification only';
 
 interface ModelCheck {

@@ -94,7 +94,8 @@ export function progressLine({ type, data }: RunEvent): string | null {
 const LINES: Readonly<Record<string, (data: RunEvent['data']) => string>> = {
   started: (data) => {
     const { instance_id, k, verifiers, preset, ...between } = Started.parse(data);
-    const plan = `${k} candidates, verifiers ${verifiers.join(' and ')}, preset ${visibleLine(preset)}`;
+    const judged = verifiers.length === 0 ? 'no verifiers' : `verifiers ${verifiers.join(' and ')}`;
+    const plan = `${k} candidates, ${judged}, preset ${visibleLine(preset)}`;
     return `${visibleLine(instance_id)}: ${plan}; ${estimateLine(between)}`;
   },
   rollout: (data) => rolloutLine(RolledOut.parse(data)),

@@ -1,4 +1,4 @@
-import { EXECUTION_FREE, type Measure, measuresShown, toldClasses } from '../core/run/verdict.js';
+import { EXECUTION_FREE, type Measure, measuresShown, REGRESSION, toldClasses } from '../core/run/verdict.js';
 import type { TestQuality } from '../core/run/generated-test.js';
 import type { RunResult } from '../core/run/run-result.js';
 import { visibleLine } from '../core/hostile-text.js';
@@ -78,7 +78,7 @@ export function selectSummary(result: RunResult, labels: Labels | null, folder: 
     ...result.test_quality.map(qualityLine),
     ...classLines(result),
     ...samplingLines(result),
-    `K = ${statistics.k}, ${statistics.distinct_patches} distinct patches, ${statistics.verified} verified, ${statistics.tests_admitted} of ${statistics.tests_given} tests admitted`,
+    `K = ${statistics.k}, ${statistics.distinct_patches} distinct patches, ${statistics.verified} verified, ${testsLine(result)}`,
     ...expectedLine(result),
     ...agentLines(result, labels),
     ...(labels === null ? [] : [passLine(result, labels)]),
@@ -90,8 +90,14 @@ export function selectSummary(result: RunResult, labels: Labels | null, folder: 
   ].join('\n');
 }
 
+function testsLine({ verdicts, statistics: { tests_admitted, tests_given } }: RunResult): string {
+  const isMissing = tests_given === 0 && verdicts.some(({ measure }) => measure === REGRESSION.name);
+  const given = `${tests_admitted} of ${tests_given} tests admitted`;
+  return isMissing ? 'no generated tests (give --tests, or set BESTK_TEST_MODEL to have them written)' : given;
+}
+
 function qualityLine({ test_id, solved_by, of, information, toxicity }: TestQuality): string {
-  const told = information === 0 ? 'uninformative' : `${information.toFixed(2)} bit`;
+  const told = information === 0 ? 'distinguishes no patches' : `${information.toFixed(2)} bit`;
   return `Test ${visibleLine(test_id)}: solved by ${solved_by} of ${of} patches, ${told}, P(toxic) ${toxicity.toFixed(2)}`;
 }
 
@@ -118,7 +124,8 @@ function samplingLines({ sampling }: RunResult): readonly string[] {
 /** Expected rates by the posterior, without labels; empty for runs of older versions. */
 function expectedLine({ statistics: { k, expected_pass_at_1: one, expected_pass_at_k: all } }: RunResult): string[] {
   if (one === null || all === null) return [];
-  return [`Expected: Pass@1 = ${one.toFixed(3)}, Pass@${k} = ${all.toFixed(3)} (by the posterior)`];
+  const more = k === 1 ? '' : `, Pass@${k} = ${all.toFixed(3)}`;
+  return [`Expected: Pass@1 = ${one.toFixed(3)}${more} (by the posterior)`];
 }
 
 /** One line for each of several agents. */

@@ -104,7 +104,7 @@ export class RecordingMissError extends UnavailableError {
   constructor(recording: string, key: string) {
     super(
       `Recording "${recording}" does not contain the call ${key}.`,
-      'Record again with BESTK_RECORD, or unset BESTK_REPLAY to call the model.',
+      'Record again with BESTK_RECORD and an empty store (DATABASE_URL), or unset BESTK_REPLAY to call the model.',
     );
   }
 }

@@ -230,7 +230,7 @@ function Row({ row, index, columns }: RowProps) {
 function noteOf({ admitted, quality }: MatrixRow): string {
   if (admitted === false) return '✕ rejected';
   if (quality === null) return '';
-  return quality.information === 0 ? 'uninformative' : `${quality.information.toFixed(2)} bit`;
+  return quality.information === 0 ? 'distinguishes none' : `${quality.information.toFixed(2)} bit`;
 }
 
 function titleOf({ testId, admitted, reason, quality }: MatrixRow): string {

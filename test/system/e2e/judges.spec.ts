@@ -230,6 +230,7 @@ it.each([
   const { stdout } = await cli.run(['doctor']);
   expect(stdout).toMatch(words);
   expect(stdout).toMatch(/ok +agent: none configured \(BESTK_AGENT_MODEL\): no sampling/);
+  expect(stdout).toMatch(/ok +tests: none configured \(BESTK_TEST_MODEL\)/);
 });
 
 const WITH = 'with log-probabilities';
