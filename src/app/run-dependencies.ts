@@ -229,7 +229,7 @@ export class ConfiguredRunDependencies extends RunDependenciesFactory {
     };
     return {
       inspect,
-      testWriter: testModel === undefined ? null : this.testWriter(llm, testModel),
+      testWriter: testModel === undefined ? null : this.testWriter(llm, ledger, testModel),
       progress,
       retell: createRetelling(judgeOf(this.verifierModel ?? this.agentsOf(agentsOfWork(work))[0]?.model ?? null)),
       harvest: (candidates) => (harvest === 0 ? [] : harvestedTests(candidates, harvest)),
@@ -265,7 +265,7 @@ export class ConfiguredRunDependencies extends RunDependenciesFactory {
     return new BudgetLedger(budget ?? UNLIMITED, this.prices, agentShare, spendings);
   }
 
-  private testWriter(llm: LlmClient, model: string): TestWriter {
+  private testWriter(llm: LlmClient, ledger: BudgetLedger, model: string): TestWriter {
     const { author, samples, count, holding, rounds } = this.config.tests;
     const { sandbox, prompts } = this.ports;
     const single = createTestWriter({ samples, count, holding, rounds, llm, prompts, sandbox, model });
@@ -274,7 +274,8 @@ export class ConfiguredRunDependencies extends RunDependenciesFactory {
     const { format, limits } = this.config.agent;
     const endpoint = endpointName(this.config.llm, model);
     const settings = { model, endpoint, format, temperature: AGENT_TEMPERATURE, limits, asked };
-    return { ...single, ...createAgentTestWriter({ ...this.ports, llm, settings, progress: null }, samples) };
+    const tools = { ...this.ports, llm, settings, progress: null };
+    return { ...single, ...createAgentTestWriter(tools, samples, (of, spent) => ledger.charge(of, spent)) };
   }
 
   private sampler(

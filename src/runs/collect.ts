@@ -57,7 +57,7 @@ export async function collect(
     const [first] = failures;
     // A cause that fails a whole wave (a missing image, a refused key) would also fail the next.
     if (rollouts.length === 0 && first !== undefined) throw first.error;
-    const stop = await stopReason(rollouts, { ...plan, started });
+    const stop = stopReason(rollouts, { ...plan, started });
     if (stop === null) continue;
     const failed = failedTries(failures);
     const sampling = { asked: plan.k, sampled: rollouts.length, ...stop, failed, refined: null, branched: null };
@@ -171,10 +171,10 @@ export interface SamplingState {
 }
 
 /** Why no more rollouts are sampled, or null. Agreement counts only if sampling is in waves. */
-export async function stopReason(
+export function stopReason(
   rollouts: readonly Rollout[],
   { issue, k, k0, agents, started, ledger, stopAt }: SamplingState,
-): Promise<Pick<Sampling, 'stopped' | 'detail'> | null> {
+): Pick<Sampling, 'stopped' | 'detail'> | null {
   const detail = k0 === null || started >= k ? null : settled(issue, rollouts, turnsOf(agents, k).slice(started));
   if (detail !== null) return { stopped: 'agreement', detail };
   const cut = rollouts.filter(({ exit_reason }) => exit_reason === 'budget_limit').length;
@@ -182,7 +182,7 @@ export async function stopReason(
   if (started >= k) return { stopped: 'all', detail: `all ${k} were sampled` };
   if (stopAt?.aborted === true) return { stopped: 'budget', detail: 'the time for sampling is over' };
   const typical = dearest(rollouts, ledger);
-  if (await ledger.covers(typical)) return null;
+  if (ledger.covers(typical)) return null;
   return { stopped: 'budget', detail: `the budget does not cover another rollout of ${typical.tokens} tokens` };
 }
 

@@ -49,7 +49,7 @@ export async function secondWave(
   const { sampling, pool } = first;
   const best = bestOf(pool);
   const right = pool.beliefs().right.get(best[0]?.id ?? '') ?? null;
-  const against = await whyNone(right, refinement, first, wave.plan.stopAt);
+  const against = whyNone(right, refinement, first, wave.plan.stopAt);
   const told = against === null ? await toldTries(wave.plan, best, { refinement, first }, signal) : [];
   const branches = against === null ? await branchTries(wave.plan, { refinement, first }, signal) : [];
   const tries = [...told, ...branches];
@@ -130,19 +130,19 @@ function branchedBy(asked: number, { rollouts, tries, why, isMeant }: Made): Bra
 }
 
 /** @param right P(right) of the best patch of the first wave */
-async function whyNone(
+function whyNone(
   right: number | null,
   { refine_from: from, ledger }: Pick<Refinement, 'refine_from' | 'ledger'>,
   { rollouts }: FirstWave,
   stopAt: AbortSignal | null,
-): Promise<string | null> {
+): string | null {
   if (right === null) return 'the first wave has no patch';
   const known = `the best of the first wave is right with ${right.toFixed(3)}`;
   if (right < from) return `${known}, less than ${from}`;
   if (right >= SURE) return `${known}, at least ${SURE}`;
   if (stopAt?.aborted === true) return 'the time for sampling is over';
   const typical = dearest(rollouts, ledger);
-  if (await ledger.covers(typical)) return null;
+  if (ledger.covers(typical)) return null;
   return `the budget does not cover another rollout of ${typical.tokens} tokens`;
 }
 

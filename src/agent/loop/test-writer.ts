@@ -3,7 +3,7 @@ import type { GeneratedTest, TestWriter } from '../../core/run/generated-test.js
 import { readPatch } from '../../core/patch/patch.js';
 import { FOLDER } from './author-scripts.js';
 import { rollout } from './rollout.js';
-import type { AgentTools } from './rollout-task.js';
+import type { AgentTools, RolloutTask } from './rollout-task.js';
 import { WarmStart } from '../../core/async/concurrency.js';
 
 const LONGEST = 50_000;
@@ -14,13 +14,18 @@ const LONGEST = 50_000;
  * Each session is a separate author; a lost session only means fewer tests, unless all are lost.
  * @param tools with the test author's settings; `settings.asked` names its prompt
  * @param samples independent sessions
+ * @param onKnown receives the cost of steps done earlier
  */
-export function createAgentTestWriter(tools: AgentTools, samples: number): Pick<TestWriter, 'write'> {
+export function createAgentTestWriter(
+  tools: AgentTools,
+  samples: number,
+  onKnown: RolloutTask['onKnown'],
+): Pick<TestWriter, 'write'> {
   return {
     write: async (issue, signal) => {
       const warm = new WarmStart();
       const session = async (sample: number): Promise<readonly GeneratedTest[]> => {
-        const told = { onStep: () => Promise.resolve(), onKnown: () => Promise.resolve() };
+        const told = { onStep: () => Promise.resolve(), onKnown };
         const task = { issue, candidateId: 'test-author', sample, warm, stopAt: null, ...told };
         const { patch, patch_problem: problem } = await rollout(tools, task, signal);
         return problem === null ? writtenIn(patch, issue.instance_id, sample) : [];
