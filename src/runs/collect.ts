@@ -1,5 +1,5 @@
 import type { Sampler } from '../agent/loop/rollout.js';
-import type { BudgetLedger, Spent, TokenCounts } from '../core/budget/budget.js';
+import type { BudgetLedger, Spent } from '../core/budget/budget.js';
 import { UnavailableError } from '../core/errors/errors.js';
 import { submitted } from '../core/run/candidate.js';
 import { candidateIdOf, type Turn, turnsOf } from '../core/run/agent.js';
@@ -136,13 +136,12 @@ export async function sampleWave(work: Wave, wanted: readonly Try[], signal: Abo
 }
 
 async function sampleOne({ sampler, plan, emit }: Wave, one: Try, signal: AbortSignal): Promise<Rollout> {
-  const { issue, ledger, stopAt } = plan;
+  const { issue, stopAt } = plan;
   const task = {
     ...one,
     issue,
     stopAt,
     onStep: (step: object) => emit('step', { ...step }),
-    onKnown: (model: string, spent: TokenCounts) => ledger.charge(model, spent),
   };
   const rollout = await sampler.sample(task, signal);
   const { candidate_id, exit_reason, steps, patch, malformed } = rollout;
