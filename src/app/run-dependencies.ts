@@ -236,6 +236,7 @@ export class ConfiguredRunDependencies extends RunDependenciesFactory {
       verifiers: (names) => createVerifiers(names, tools),
       sampler: this.sampler(llm, ledger, { progress, look: createBaseLook({ ...executing, remote }) }, work),
       ledger,
+      results,
       usage: () => stored.usage(),
       cells: createCellWorker(executing),
       absorb,

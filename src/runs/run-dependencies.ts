@@ -11,6 +11,7 @@ import { type AgentDescription, ModelUsage } from '../core/run/run-result.js';
 import type { Verdict } from '../core/run/verdict.js';
 import type { JudgeCalls, JudgedPool, Observe, Verifier, VerifierName } from '../core/run/verifier.js';
 import type { Completion, CompletionRequest, Message, RemoteCall } from '../ports/llm-client.js';
+import type { ResultStore } from '../ports/result-store.js';
 import type { Run, RunEvent } from '../ports/run-store.js';
 
 /** Usage of the model calls of a part of a run. */
@@ -41,6 +42,7 @@ export interface RunDependencies {
   /** Tests written by the candidates' own agents; none if that is switched off. */
   readonly harvest: (candidates: readonly Candidate[]) => readonly GeneratedTest[];
   readonly ledger: BudgetLedger;
+  readonly results: ResultStore;
   usage(): readonly ModelUsage[];
   /** Executes a batch of cells in this process and stores their results. */
   readonly cells: (job: CellJob, signal: AbortSignal) => Promise<void>;
