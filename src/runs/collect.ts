@@ -1,6 +1,7 @@
 import type { Sampler } from '../agent/loop/rollout.js';
 import type { BudgetLedger, Spent } from '../core/budget/budget.js';
 import { UnavailableError } from '../core/errors/errors.js';
+import { isStoreOutage } from '../core/errors/unavailable.js';
 import { submitted } from '../core/run/candidate.js';
 import { candidateIdOf, type Turn, turnsOf } from '../core/run/agent.js';
 import type { Issue } from '../core/run/issue.js';
@@ -116,8 +117,9 @@ export async function sampleWave(work: Wave, wanted: readonly Try[], signal: Abo
     try {
       return await sampleOne(work, one, both);
     } catch (error) {
-      // If a model refuses one conversation, or the engine loses one container, other rollouts are not affected.
-      if (!(error instanceof UnavailableError)) stop.abort(error);
+      // If a model refuses one conversation, or the engine loses one container, other rollouts are not affected. If the store is
+      // out, those that were just being written would be missing from the result.
+      if (!(error instanceof UnavailableError) || isStoreOutage(error)) stop.abort(error);
       throw error;
     }
   });

@@ -1,7 +1,7 @@
 import type { LoggerService } from '@nestjs/common';
 import { pause } from '../core/async/time.js';
 import { failureOf, InterruptedError, stackOf } from '../core/errors/errors.js';
-import { StoreUnavailableError } from '../core/errors/unavailable.js';
+import { isStoreOutage } from '../core/errors/unavailable.js';
 import { JobFailedError, LOST } from '../jobs/jobs.js';
 import { BOUNDLESS, type HostResources } from '../ports/sandbox.js';
 import { type ClaimGuard, type Run, isRunning, type RunEvent, RunStore, STATUS_EVENT } from '../ports/run-store.js';
@@ -120,7 +120,7 @@ export class RunWorker {
     } catch (error) {
       if (signal.aborted || error instanceof InterruptedError) return null;
       // A failure to store results is not a failure of the run: a process with access to the store continues it.
-      if (error instanceof StoreUnavailableError && error.retryable) throw error;
+      if (isStoreOutage(error)) throw error;
       const failure = failureOf(error, `Run ${run.id}`);
       if (failure.code === 'internal')
         this.tools.settings.logger.error(`${failure.message} ${stackOf(error)}`, { run_id: run.id });

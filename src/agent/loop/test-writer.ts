@@ -1,4 +1,5 @@
 import { UnavailableError } from '../../core/errors/errors.js';
+import { isStoreOutage } from '../../core/errors/unavailable.js';
 import type { GeneratedTest, TestWriter } from '../../core/run/generated-test.js';
 import { readPatch } from '../../core/patch/patch.js';
 import { FOLDER } from './author-scripts.js';
@@ -11,7 +12,7 @@ const LONGEST = 50_000;
 /**
  * The sampling agent as a test author (DeepSWE's execution-based verifier): with the same tools, in a separate container, it
  * writes scripts, runs them on base and fixes them. Its tests are the new files in one folder; its other changes are ignored.
- * Each session is a separate author; a lost session only means fewer tests, unless all are lost.
+ * Each session is a separate author; a lost session only means fewer tests, unless all are lost or the store is out.
  * @param tools with the test author's settings; `settings.asked` names its prompt
  * @param samples independent sessions
  * @param onKnown receives the cost of steps done earlier
@@ -33,7 +34,10 @@ export function createAgentTestWriter(
       const settled = await Promise.allSettled(Array.from({ length: samples }, (_, sample) => session(sample)));
       const ended = settled.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
       const failures = settled.flatMap((each) => (each.status === 'rejected' ? [each.reason as Error] : []));
-      const failure = ended.length === 0 ? failures[0] : failures.find((error) => !(error instanceof UnavailableError));
+      const failure =
+        ended.length === 0
+          ? failures[0]
+          : failures.find((error) => !(error instanceof UnavailableError) || isStoreOutage(error));
       if (failure !== undefined) throw failure;
       return { tests: ended.flat(), unreadable: ended.filter((tests) => tests.length === 0).length };
     },

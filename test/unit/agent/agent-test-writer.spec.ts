@@ -5,7 +5,7 @@ import { AgentLimits } from '../../../src/core/run/agent.js';
 import { createAgentTestWriter, writtenIn } from '../../../src/agent/loop/test-writer.js';
 import type { TokenCounts } from '../../../src/core/budget/budget.js';
 import { toolSpecs } from '../../../src/agent/tools/tool-specs.js';
-import { ModelUnavailableError } from '../../../src/core/errors/unavailable.js';
+import { ModelUnavailableError, StoreUnavailableError } from '../../../src/core/errors/unavailable.js';
 import { GptTokenizer } from '../../../src/models/llm-clients.js';
 import { MarkdownPromptLibrary } from '../../../src/models/prompts/prompt-library.js';
 import type { ExecOutcome } from '../../../src/ports/sandbox.js';
@@ -89,6 +89,11 @@ describe('several sessions of an author', () => {
     await write(() => runs('write them'), { results });
     await write(() => lost, { results, known });
     expect(known).toEqual(Array.from({ length: 3 }, () => usage(200, 20)));
+  });
+
+  it('fail together where the store is out for one, whose tests would be lost', async () => {
+    const out = new StoreUnavailableError('out');
+    await expect(write((sample) => (sample === 1 ? out : runs('write them')))).rejects.toBe(out);
   });
 
   it('fail together where all are lost', async () => {

@@ -7,6 +7,7 @@ import {
   EngineUnavailableError,
   ImageMissingError,
   ModelUnavailableError,
+  StoreUnavailableError,
 } from '../../../src/core/errors/unavailable.js';
 import { collect, type SamplingPlan } from '../../../src/runs/collect.js';
 import { calcPatch, calculatorIssue } from '../../fixtures/calculator.js';
@@ -167,6 +168,19 @@ it('does not lose the others to one that the model refuses for good', async () =
     return rolloutOf(task);
   });
   expect((await run({ k: 3 })).sampling).toMatchObject({ sampled: 2, failed: [{ candidate_id: 'rollout-2' }] });
+});
+
+it('leaves the whole run to be continued when the store is out, and loses one try to what the store lacks', async () => {
+  const lacks = (retryable: boolean) =>
+    world((task) => {
+      if (numberOf(task) === 2) throw new StoreUnavailableError('gone', { retryable });
+      return rolloutOf(task);
+    });
+  await expect(lacks(true).run({ k: 3 })).rejects.toThrow(StoreUnavailableError);
+  expect((await lacks(false).run({ k: 3 })).sampling).toMatchObject({
+    sampled: 2,
+    failed: [{ candidate_id: 'rollout-2' }],
+  });
 });
 
 it('ends with an error that is nobody’s failure, and stops the others', async () => {
