@@ -115,7 +115,8 @@ export class RunWorker {
   /** @returns how the run ended, or null if it was stopped before */
   private async perform(run: Run, emit: Emit, signal: AbortSignal, mostLost: number): Promise<Ending | null> {
     try {
-      if (lostOver(await this.tools.store.events(run.id, 0)) > mostLost) throw new JobFailedError(LOST);
+      const statuses = await this.tools.store.events(run.id, 0, undefined, STATUS_EVENT);
+      if (lostOver(statuses) > mostLost) throw new JobFailedError(LOST);
       return { status: 'done', result: await this.tools.executor.execute(run, emit, signal) };
     } catch (error) {
       if (signal.aborted || error instanceof InterruptedError) return null;
@@ -130,8 +131,7 @@ export class RunWorker {
 }
 
 /** Number of consecutive earlier starts that neither ended nor released the run. */
-function lostOver(journal: readonly RunEvent[]): number {
-  const statuses = journal.filter(({ type }) => type === STATUS_EVENT);
+function lostOver(statuses: readonly RunEvent[]): number {
   return statuses.length - 2 - statuses.findLastIndex(({ data }) => !isRunning(data));
 }
 
