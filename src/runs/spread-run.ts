@@ -153,7 +153,9 @@ class SpreadRun {
     if (done !== null) this.deps.absorb(done);
     const deps = this.tools.dependencies.create(this.observe, { ...this.work, part: accountOf(what) });
     try {
-      return await work(deps);
+      const made = await work(deps);
+      await deps.ledger.chargeRest();
+      return made;
     } finally {
       this.deps.absorb({ usage: [...deps.usage()], spent: beyond(deps.ledger.spent(), done?.spent) });
     }

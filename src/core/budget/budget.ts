@@ -153,6 +153,14 @@ export class BudgetLedger {
     await this.settle({ known: await this.fromCredit(amount), room: NOTHING }, amount);
   }
 
+  /** Counts what else the finished part was paid for earlier: calls that need no repeating, as checks of a rollout. */
+  async chargeRest(): Promise<void> {
+    if (this.spendings === null) return;
+    const credit = await this.openCredit(this.spendings);
+    this.add(credit);
+    credit.tokens = credit.usd = 0;
+  }
+
   /** Adds what another process spent on a part of its own. */
   add({ tokens, usd }: Spent): void {
     this.tokens += tokens;

@@ -32,7 +32,7 @@ const ALL = { tokens: 799_900, usd: 0 };
  * A run whose processes come and go: each execution is alone, or has another process that does its parts.
  * @param crowded something takes all of the budget from the first step of the first part to its end
  */
-async function world({ crowded = false } = {}) {
+async function world({ crowded = false, settings: more = {} } = {}) {
   const runs = new MemoryRunStore();
   const request = RunRequest.parse({
     issue: calculatorIssue,
@@ -52,7 +52,7 @@ async function world({ crowded = false } = {}) {
   const sandbox = logSandbox();
   const ports = { sandbox, llm, results: new MemoryResultStore(), spendings, tokenizer: new GptTokenizer() };
   const dependencies = new ConfiguredRunDependencies(
-    loadConfig({ BESTK_AGENT_MODEL: 'agent', BESTK_VERIFIER_MODEL: 'judge', BESTK_TEST_HARVEST: '0' }),
+    loadConfig({ BESTK_AGENT_MODEL: 'agent', BESTK_VERIFIER_MODEL: 'judge', BESTK_TEST_HARVEST: '0', ...more }),
     {},
     { ...ports, prompts: new MarkdownPromptLibrary(), tracer: UNTRACED },
   );
@@ -99,7 +99,9 @@ it.each([
   ['stays alone', [0, 0]],
   ['stays with others', [1, 1]],
 ])('a run that %s pays for its rollouts and inspections once', async (_, [before = 0, after = 0]) => {
-  const { llm, execution, rollout, judged, spent } = await world();
+  // The checks of a finished rollout are not repeated, but count.
+  const checked = { settings: { BESTK_AGENT_CHECK_EVERY: '1' } };
+  const { llm, execution, rollout, judged, spent } = await world(checked);
   const first = execution(before);
   await rollout(first, 0);
   expect(await judged(first)).toMatchObject({ kind: 'scored' });

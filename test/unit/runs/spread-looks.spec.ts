@@ -35,7 +35,7 @@ function asking(others: number) {
           inspect: () => Promise.resolve('looked'),
           absorb: (used: Accounted) => absorbed.push(used),
           usage: () => [],
-          ledger: { spent: () => ({ tokens: 9, usd: null }) },
+          ledger: { spent: () => ({ tokens: 9, usd: null }), chargeRest: () => Promise.resolve() },
         };
       },
     },
