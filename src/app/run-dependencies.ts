@@ -13,7 +13,7 @@ import { createAgentTestWriter } from '../agent/loop/test-writer.js';
 import { systemPrompt } from '../agent/call-formats/action-format.js';
 import { ACTION_FORMATS } from '../agent/call-formats/formats.js';
 import { createInspector, createSampler, GRACE, type Sampler } from '../agent/loop/rollout.js';
-import type { AgentSettings } from '../agent/loop/rollout-task.js';
+import type { AgentSettings, RolloutTask } from '../agent/loop/rollout-task.js';
 import { AGENT_TEMPERATURE, agentsOfWork, settingsOfAgents } from './agent-settings.js';
 import { loadConfig, type Config } from './config.js';
 import type { Converse } from '../reports/exports/export-rows.js';
@@ -186,12 +186,12 @@ export class ConfiguredRunDependencies extends RunDependenciesFactory {
     return new StoredLlmClient(llm, results, endpointOf, { payments: this.payments, elsewhere, watch });
   }
 
-  override create(observe: Observe, work: RunWork, elsewhere?: Elsewhere): RunDependencies {
+  override create(observe: Observe, work: RunWork, elsewhere: Elsewhere = {}): RunDependencies {
     const { sandbox, prompts, results, tokenizer, tracer } = this.ports;
     const { judge } = this.config;
     const { model: testModel, harvest } = this.config.tests;
     const ledger = this.ledgerOf(work);
-    const stored = this.storing(elsewhere?.call, observe.call?.bind(observe));
+    const stored = this.storing(elsewhere.call, observe.call?.bind(observe));
     const llm = new BudgetedLlmClient(stored, ledger);
     const sources = createSourceReader({ sandbox, results });
     const asking = { ...JUDGE_DEFAULTS, ...judge, llm, prompts, tokenizer, tracer, sources };
@@ -202,18 +202,12 @@ export class ConfiguredRunDependencies extends RunDependenciesFactory {
     const { read } = this.records;
     const { regressionS } = this.config;
     const executing = { sandbox, results, tracer, nonce: newNonce, pause, tries: work.tries, read, regressionS };
-    const remote = elsewhere?.cells;
+    const remote = elsewhere.cells;
     const absorb = ({ usage, spent }: Accounted): void => {
       stored.addUsage(usage);
       ledger.add(spent);
     };
     const inspect = this.inspector(llm, ledger, work);
-    const looks: Inspect = async (issue, inspection, signal) => {
-      const done = (await elsewhere?.inspect(inspection, signal)) ?? null;
-      if (done === null) return inspect(issue, inspection, signal);
-      absorb(done);
-      return this.inspector(llm, null, work)(issue, inspection, signal);
-    };
     const { format, limits } = this.config.agent;
     const system = systemPrompt(ACTION_FORMATS[format], 'judge');
     const steps = stepsOfLook(limits);
@@ -222,36 +216,41 @@ export class ConfiguredRunDependencies extends RunDependenciesFactory {
     const progress = looksOn ? { every, score: createProgressJudge(judgeOf(null)) } : null;
     const tools = {
       judge: judgeOf,
-      agent: { inspect: looks, system, steps, actionS: limits.action_s, harvested: harvest > 0 },
+      agent: {
+        inspect: elsewhere.inspect ?? inspect,
+        system,
+        steps,
+        actionS: limits.action_s,
+        harvested: harvest > 0,
+      },
       executionBased: { ...executing, observe, remote },
       own: this.own,
       ports: { llm, sandbox, prompts, results },
     };
     return {
       inspect,
-      testWriter: testModel === undefined ? null : this.testWriter(llm, testModel),
+      testWriter: testModel === undefined ? null : this.testWriter(llm, ledger, testModel),
       progress,
       retell: createRetelling(judgeOf(this.verifierModel ?? this.agentsOf(agentsOfWork(work))[0]?.model ?? null)),
       harvest: (candidates) => (harvest === 0 ? [] : harvestedTests(candidates, harvest)),
       verifiers: (names) => createVerifiers(names, tools),
-      sampler: this.sampler(llm, { progress, look: createBaseLook({ ...executing, remote }) }, work),
+      sampler: this.sampler(llm, ledger, { progress, look: createBaseLook({ ...executing, remote }) }, work),
       ledger,
+      results,
       usage: () => stored.usage(),
       cells: createCellWorker(executing),
       absorb,
     };
   }
 
-  /** @param ledger charged for steps done earlier; null = they are already counted */
-  private inspector(llm: LlmClient, ledger: BudgetLedger | null, { tries }: RunWork): Inspect {
+  private inspector(llm: LlmClient, ledger: BudgetLedger, { tries, warm }: RunWork): Inspect {
     const { format, limits } = this.config.agent;
     const settingsOf = (model: string): AgentSettings => {
       const endpoint = endpointName(this.config.llm, model);
       return { model, endpoint, format, temperature: AGENT_TEMPERATURE, limits, lacking: lackOfVerdict };
     };
-    return createInspector({ ...this.ports, llm, tries }, settingsOf, async (asked, spent) => {
-      await ledger?.charge(asked, spent);
-    });
+    const charge: RolloutTask['onKnown'] = (asked, spent) => ledger.charge(asked, spent);
+    return createInspector({ ...this.ports, llm, tries }, settingsOf, charge, warm?.of('an inspection'));
   }
 
   private ledgerOf({ runId, part, budget, verifiers }: RunWork): BudgetLedger {
@@ -265,7 +264,7 @@ export class ConfiguredRunDependencies extends RunDependenciesFactory {
     return new BudgetLedger(budget ?? UNLIMITED, this.prices, agentShare, spendings);
   }
 
-  private testWriter(llm: LlmClient, model: string): TestWriter {
+  private testWriter(llm: LlmClient, ledger: BudgetLedger, model: string): TestWriter {
     const { author, samples, count, holding, rounds } = this.config.tests;
     const { sandbox, prompts } = this.ports;
     const single = createTestWriter({ samples, count, holding, rounds, llm, prompts, sandbox, model });
@@ -274,11 +273,13 @@ export class ConfiguredRunDependencies extends RunDependenciesFactory {
     const { format, limits } = this.config.agent;
     const endpoint = endpointName(this.config.llm, model);
     const settings = { model, endpoint, format, temperature: AGENT_TEMPERATURE, limits, asked };
-    return { ...single, ...createAgentTestWriter({ ...this.ports, llm, settings, progress: null }, samples) };
+    const tools = { ...this.ports, llm, settings, progress: null };
+    return { ...single, ...createAgentTestWriter(tools, samples, (of, spent) => ledger.charge(of, spent)) };
   }
 
   private sampler(
     llm: LlmClient,
+    ledger: BudgetLedger,
     { progress: looks, look }: Pick<RunDependencies, 'progress'> & { readonly look: LookAtBase },
     work: RunWork,
   ): Sampler | null {
@@ -287,11 +288,12 @@ export class ConfiguredRunDependencies extends RunDependenciesFactory {
     if (agents.length === 0) return null;
     const { verifierModel: judge } = this;
     const progress = looks === null || judge === null ? null : { ...looks, below: HOPELESS, judge };
+    const charge: RolloutTask['onKnown'] = (asked, spent) => ledger.charge(asked, spent);
     const samplers = new Map(
-      agents.map(({ name, settings }) => [
-        name,
-        createSampler({ ...this.ports, llm, settings, progress, look, readTrajectory, tries }, warm.of(name ?? '')),
-      ]),
+      agents.map(({ name, settings }) => {
+        const tools = { ...this.ports, llm, settings, progress, look, readTrajectory, tries };
+        return [name, createSampler(tools, warm.of(name ?? ''), charge)];
+      }),
     );
     return {
       sample: async (task, signal) => {
@@ -302,7 +304,7 @@ export class ConfiguredRunDependencies extends RunDependenciesFactory {
         return sampler.sample(task, signal).finally(leave);
       },
       prepare: async (issue, signal) => {
-        await look(issue, signal);
+        await Promise.all([...samplers.values()].map((each) => each.prepare(issue, signal)));
       },
     };
   }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { BadInputError, type Failure, UnavailableError } from '../core/errors/errors.js';
-import { StoreUnavailableError } from '../core/errors/unavailable.js';
+import { isStoreOutage } from '../core/errors/unavailable.js';
 import type { ResultStore } from '../ports/result-store.js';
 
 /** Work to be done once, by any process with capacity. */
@@ -110,7 +110,7 @@ const STORE_BACK_MS = 1_000;
 export function notNowMs(error: unknown): number | null {
   if (error instanceof NotNowError) return error.afterMs;
   // A failed write to the store is not the job's failure: another process that reaches the store continues.
-  return error instanceof StoreUnavailableError && error.retryable ? STORE_BACK_MS : null;
+  return isStoreOutage(error) ? STORE_BACK_MS : null;
 }
 
 /** Does a job and stores its result, unless stored already. @throws BadInputError for an invalid payload */

@@ -199,8 +199,11 @@ export abstract class RunStore {
    * caller.
    */
   abstract append(id: string, type: string, data: RunEvent['data'], by?: string): Promise<RunEvent>;
-  /** The events after `afterSeq`, at most `limit` of them. */
-  abstract events(id: string, afterSeq: number, limit?: number): Promise<readonly RunEvent[]>;
+  /**
+   * The events after `afterSeq`, at most `limit` of them.
+   * @param type only these; absent = all
+   */
+  abstract events(id: string, afterSeq: number, limit?: number, type?: string): Promise<readonly RunEvent[]>;
   abstract delete(id: string): Promise<void>;
 }
 

@@ -1,6 +1,7 @@
 import type { Sampler } from '../agent/loop/rollout.js';
-import type { BudgetLedger, Spent, TokenCounts } from '../core/budget/budget.js';
+import type { BudgetLedger, Spent } from '../core/budget/budget.js';
 import { UnavailableError } from '../core/errors/errors.js';
+import { isStoreOutage } from '../core/errors/unavailable.js';
 import { submitted } from '../core/run/candidate.js';
 import { candidateIdOf, type Turn, turnsOf } from '../core/run/agent.js';
 import type { Issue } from '../core/run/issue.js';
@@ -57,7 +58,7 @@ export async function collect(
     const [first] = failures;
     // A cause that fails a whole wave (a missing image, a refused key) would also fail the next.
     if (rollouts.length === 0 && first !== undefined) throw first.error;
-    const stop = await stopReason(rollouts, { ...plan, started });
+    const stop = stopReason(rollouts, { ...plan, started });
     if (stop === null) continue;
     const failed = failedTries(failures);
     const sampling = { asked: plan.k, sampled: rollouts.length, ...stop, failed, refined: null, branched: null };
@@ -116,8 +117,9 @@ export async function sampleWave(work: Wave, wanted: readonly Try[], signal: Abo
     try {
       return await sampleOne(work, one, both);
     } catch (error) {
-      // If a model refuses one conversation, or the engine loses one container, other rollouts are not affected.
-      if (!(error instanceof UnavailableError)) stop.abort(error);
+      // If a model refuses one conversation, or the engine loses one container, other rollouts are not affected. If the store is
+      // out, those that were just being written would be missing from the result.
+      if (!(error instanceof UnavailableError) || isStoreOutage(error)) stop.abort(error);
       throw error;
     }
   });
@@ -136,13 +138,12 @@ export async function sampleWave(work: Wave, wanted: readonly Try[], signal: Abo
 }
 
 async function sampleOne({ sampler, plan, emit }: Wave, one: Try, signal: AbortSignal): Promise<Rollout> {
-  const { issue, ledger, stopAt } = plan;
+  const { issue, stopAt } = plan;
   const task = {
     ...one,
     issue,
     stopAt,
     onStep: (step: object) => emit('step', { ...step }),
-    onKnown: (model: string, spent: TokenCounts) => ledger.charge(model, spent),
   };
   const rollout = await sampler.sample(task, signal);
   const { candidate_id, exit_reason, steps, patch, malformed } = rollout;
@@ -171,10 +172,10 @@ export interface SamplingState {
 }
 
 /** Why no more rollouts are sampled, or null. Agreement counts only if sampling is in waves. */
-export async function stopReason(
+export function stopReason(
   rollouts: readonly Rollout[],
   { issue, k, k0, agents, started, ledger, stopAt }: SamplingState,
-): Promise<Pick<Sampling, 'stopped' | 'detail'> | null> {
+): Pick<Sampling, 'stopped' | 'detail'> | null {
   const detail = k0 === null || started >= k ? null : settled(issue, rollouts, turnsOf(agents, k).slice(started));
   if (detail !== null) return { stopped: 'agreement', detail };
   const cut = rollouts.filter(({ exit_reason }) => exit_reason === 'budget_limit').length;
@@ -182,7 +183,7 @@ export async function stopReason(
   if (started >= k) return { stopped: 'all', detail: `all ${k} were sampled` };
   if (stopAt?.aborted === true) return { stopped: 'budget', detail: 'the time for sampling is over' };
   const typical = dearest(rollouts, ledger);
-  if (await ledger.covers(typical)) return null;
+  if (ledger.covers(typical)) return null;
   return { stopped: 'budget', detail: `the budget does not cover another rollout of ${typical.tokens} tokens` };
 }
 

@@ -45,6 +45,7 @@ interface Given {
 
 /** Shared by all stages of one run. */
 interface Work {
+  readonly runId: string;
   readonly request: RunRequest;
   readonly names: readonly VerifierName[];
   readonly deps: RunDependencies;
@@ -101,7 +102,7 @@ export class PipelineExecutor extends RunExecutor {
 
     const rule = requestedRule(request);
     const verifiers = deps.verifiers(names).map((verifier) => this.watch.verifier(verifier));
-    const work: Work = { request, names, deps, verifiers, rule, record, emit, time };
+    const work: Work = { runId: id, request, names, deps, verifiers, rule, record, emit, time };
     let given = await this.candidates(work, signal);
     const tests = await this.tests(work, given.candidates, signal);
     let verified = await this.verify(work, given, { tests, before: {} }, signal);
@@ -163,10 +164,11 @@ export class PipelineExecutor extends RunExecutor {
   /** Both waves, or only the first if no second one is made. */
   private async secondWave(work: Work, first: Given, pool: Pool, signal: AbortSignal): Promise<Given> {
     const { sampling, rollouts, seconds } = first;
+    const { runId } = work;
     if (sampling === null) return first;
     const start = performance.now();
     const sample = (): ReturnType<typeof secondWave> =>
-      secondWave(this.wave(work), { ...work.deps, ...work.request }, { ...first, sampling, pool }, signal);
+      secondWave(this.wave(work), { ...work.deps, ...work.request, runId }, { ...first, sampling, pool }, signal);
     const more = await this.watch.stage('sampling', sample);
     const both = [...rollouts, ...more.rollouts];
     return {

@@ -6,7 +6,7 @@ import { type OpenRun, type RunStore, hasEnded, type PartKind } from '../ports/r
 import { type RunExecutor, Accounted, type RunDependencies, type RunDependenciesFactory } from './run-dependencies.js';
 import type { RunSettings, RunWorker } from './run-worker.js';
 import { WarmStarts, inRun } from '../core/async/concurrency.js';
-import type { TokenCounts } from '../core/budget/budget.js';
+import { contentKey } from '../core/identifier.js';
 import { CellJob } from '../core/run/generated-test.js';
 import { Branch, EarlierTries, Inspection } from '../core/run/rollout.js';
 import { RunRequest } from '../core/run/run-request.js';
@@ -139,6 +139,18 @@ export const RolloutPart = z.object({
 export const CallPart = z.object({ ...OfRun, request: CompletionRequest });
 export const CellsPart = z.object({ ...OfRun, ...InImage, job: CellJob });
 
+/**
+ * Name of a rollout or an inspection in the accounts of its run. It is the same in every process, so that what was paid is
+ * recognised wherever the work is repeated.
+ */
+export function accountOf({
+  agent,
+  sample,
+  inspection,
+}: Pick<z.infer<typeof RolloutPart>, 'agent' | 'sample' | 'inspection'>): string {
+  return inspection === undefined ? `${agent ?? 'rollout'} ${sample}` : `judge ${contentKey(inspection).slice(0, 16)}`;
+}
+
 export interface PartTools {
   readonly runs: RunStore;
   readonly sandbox: Sandbox;
@@ -239,8 +251,7 @@ export class PartHandlers {
     const { run_id: runId, sample, agent: whose, candidate_id: candidateId, earlier, branch, inspection } = part;
     const { issue, budget, agent, agents, verifiers } = RunRequest.parse((await runs.get(runId))?.request);
     const { warm } = this.sharedOf(runId);
-    const name = inspection === undefined ? `${whose ?? 'rollout'} ${sample}` : candidateId;
-    const work = { runId, part: name, budget, agent, agents, verifiers, tries: 1, warm };
+    const work = { runId, part: accountOf(part), budget, agent, agents, verifiers, tries: 1, warm };
     const deps = dependencies.create(NOTHING, work);
     const done = (): Accounted => ({ usage: [...deps.usage()], spent: { ...deps.ledger.spent() } });
     if (inspection !== undefined) {
@@ -248,7 +259,7 @@ export class PartHandlers {
       return done();
     }
     if (deps.sampler === null) throw new Error('A trajectory was asked for, and no agent model is configured.');
-    const { sampler, ledger } = deps;
+    const { sampler } = deps;
     const task = {
       issue,
       candidateId,
@@ -260,7 +271,6 @@ export class PartHandlers {
       onStep: async (step: object) => {
         await runs.append(runId, 'step', { ...step });
       },
-      onKnown: (model: string, spent: TokenCounts) => ledger.charge(model, spent),
     };
     await this.inImage(part, issue.environment.image, signal, () => sampler.sample(task, signal));
     return done();

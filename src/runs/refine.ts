@@ -1,9 +1,10 @@
+import { z } from 'zod';
 import { type Entry, isEligible, patchOf } from '../../verifiers/hybrid/entry.js';
 import type { Pool } from '../../verifiers/hybrid/pool.js';
 import { contentKey } from '../core/identifier.js';
 import { grouped } from '../core/grouped.js';
 import type { Candidate } from '../core/run/candidate.js';
-import type { Branch, EarlierTries, Rollout } from '../core/run/rollout.js';
+import { Branch, EarlierTries, type Rollout } from '../core/run/rollout.js';
 import type { RunRequest } from '../core/run/run-request.js';
 import type { Branched, Refined, Sampling } from '../core/run/run-result.js';
 import { dearest, failedTries, sampleOf, sampleWave, SURE, triesOf, type Try, type Wave } from './collect.js';
@@ -32,7 +33,23 @@ export interface SecondWave {
 
 /** Inputs of a second wave. */
 export type Refinement = Pick<RunRequest, 'refine' | 'refine_from' | 'branch' | 'issue'> &
-  Pick<RunDependencies, 'retell' | 'ledger' | 'progress'>;
+  Pick<RunDependencies, 'retell' | 'ledger' | 'progress' | 'results'> & { readonly runId: string };
+
+const Plan = z.object({
+  /** Why there is a second wave, or none. */
+  why: z.string(),
+  isMeant: z.boolean(),
+  tries: z.array(
+    z.object({
+      candidateId: z.string(),
+      agent: z.string().nullable(),
+      sample: z.int(),
+      earlier: EarlierTries.optional(),
+      branch: Branch.optional(),
+    }),
+  ),
+});
+type Plan = z.infer<typeof Plan>;
 
 /**
  * Samples a second wave: agents that are told about the most promising patches of the first (`refine`), and rollouts that
@@ -46,18 +63,40 @@ export async function secondWave(
   first: FirstWave,
   signal: AbortSignal,
 ): Promise<SecondWave> {
-  const { sampling, pool } = first;
+  const { sampling } = first;
+  const planned = await plannedFor(wave.plan, { refinement, first }, signal);
+  const { tries } = planned;
+  const { rollouts, failures } = await sampleWave(wave, tries, signal);
+  const failed = [...sampling.failed, ...failedTries(failures)];
+  const told = await tell(wave.emit, refinement, { ...planned, rollouts });
+  return { rollouts, sampling: { ...sampling, failed, ...told } };
+}
+
+/**
+ * The stored plan if the run was interrupted after it had one: a judge or a model that answers otherwise by now would change the
+ * prompts, and the rollouts that are already paid would be lost.
+ */
+async function plannedFor(plan: Wave['plan'], given: Given, signal: AbortSignal): Promise<Plan> {
+  const { results, runId } = given.refinement;
+  const key = contentKey({ kind: 'second-wave', run: runId });
+  // Planned again in any case, so that the budget counts the model calls that this took.
+  const planned = await planAnew(plan, given, signal);
+  const stored = Plan.safeParse(await results.get(key));
+  if (stored.success) return stored.data;
+  if (planned.tries.length > 0) await results.put(key, 'second-wave', planned);
+  return planned;
+}
+
+async function planAnew(plan: Wave['plan'], given: Given, signal: AbortSignal): Promise<Plan> {
+  const { refinement, first } = given;
+  const { pool } = first;
   const best = bestOf(pool);
   const right = pool.beliefs().right.get(best[0]?.id ?? '') ?? null;
-  const against = await whyNone(right, refinement, first, wave.plan.stopAt);
-  const told = against === null ? await toldTries(wave.plan, best, { refinement, first }, signal) : [];
-  const branches = against === null ? await branchTries(wave.plan, { refinement, first }, signal) : [];
-  const tries = [...told, ...branches];
-  const { rollouts, failures } = await sampleWave(wave, tries, signal);
-  const why = against ?? `the best of the first wave is right with ${(right ?? 0).toFixed(3)}`;
-  const made = { rollouts, tries, why, isMeant: against === null };
-  const failed = [...sampling.failed, ...failedTries(failures)];
-  return { rollouts, sampling: { ...sampling, failed, ...(await tell(wave.emit, refinement, made)) } };
+  const against = whyNone(right, refinement, first, plan.stopAt);
+  if (against !== null) return { why: against, isMeant: false, tries: [] };
+  const told = await toldTries(plan, best, given, signal);
+  const tries = [...told, ...(await branchTries(plan, given, signal))];
+  return { why: `the best of the first wave is right with ${(right ?? 0).toFixed(3)}`, isMeant: true, tries };
 }
 
 interface Given {
@@ -93,12 +132,7 @@ async function branchTries(
   }));
 }
 
-interface Made extends Pick<SecondWave, 'rollouts'> {
-  readonly tries: readonly Try[];
-  /** Why there is a second wave, or none. */
-  readonly why: string;
-  readonly isMeant: boolean;
-}
+type Made = Plan & Pick<SecondWave, 'rollouts'>;
 
 /** Emits and returns a summary of what was requested and sampled. */
 async function tell(
@@ -130,19 +164,19 @@ function branchedBy(asked: number, { rollouts, tries, why, isMeant }: Made): Bra
 }
 
 /** @param right P(right) of the best patch of the first wave */
-async function whyNone(
+function whyNone(
   right: number | null,
   { refine_from: from, ledger }: Pick<Refinement, 'refine_from' | 'ledger'>,
   { rollouts }: FirstWave,
   stopAt: AbortSignal | null,
-): Promise<string | null> {
+): string | null {
   if (right === null) return 'the first wave has no patch';
   const known = `the best of the first wave is right with ${right.toFixed(3)}`;
   if (right < from) return `${known}, less than ${from}`;
   if (right >= SURE) return `${known}, at least ${SURE}`;
   if (stopAt?.aborted === true) return 'the time for sampling is over';
   const typical = dearest(rollouts, ledger);
-  if (await ledger.covers(typical)) return null;
+  if (ledger.covers(typical)) return null;
   return `the budget does not cover another rollout of ${typical.tokens} tokens`;
 }
 

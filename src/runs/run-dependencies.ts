@@ -5,12 +5,13 @@ import type { BudgetLedger, Budget, PriceTable } from '../core/budget/budget.js'
 import type { Candidate, TrajectoryStep } from '../core/run/candidate.js';
 import type { CellJob, GeneratedTest, RemoteExecutor, TestWriter } from '../core/run/generated-test.js';
 import type { Issue } from '../core/run/issue.js';
-import type { Inspect, Inspection, Retell } from '../core/run/rollout.js';
+import type { Inspect, Retell } from '../core/run/rollout.js';
 import type { RunRequest } from '../core/run/run-request.js';
 import { type AgentDescription, ModelUsage } from '../core/run/run-result.js';
 import type { Verdict } from '../core/run/verdict.js';
 import type { JudgeCalls, JudgedPool, Observe, Verifier, VerifierName } from '../core/run/verifier.js';
 import type { Completion, CompletionRequest, Message, RemoteCall } from '../ports/llm-client.js';
+import type { ResultStore } from '../ports/result-store.js';
 import type { Run, RunEvent } from '../ports/run-store.js';
 
 /** Usage of the model calls of a part of a run. */
@@ -41,12 +42,13 @@ export interface RunDependencies {
   /** Tests written by the candidates' own agents; none if that is switched off. */
   readonly harvest: (candidates: readonly Candidate[]) => readonly GeneratedTest[];
   readonly ledger: BudgetLedger;
+  readonly results: ResultStore;
   usage(): readonly ModelUsage[];
   /** Executes a batch of cells in this process and stores their results. */
   readonly cells: (job: CellJob, signal: AbortSignal) => Promise<void>;
-  /** Runs an agent judge in this process. */
+  /** Runs an agent judge in this process, under this account. */
   readonly inspect: Inspect;
-  /** Charges this run with the usage of a part done elsewhere. */
+  /** Adds the usage of a part, which has its own account. */
   readonly absorb: (part: Accounted) => void;
 }
 
@@ -68,12 +70,12 @@ export interface RunWork {
   readonly warm?: WarmStarts;
 }
 
-/** Has work done by other processes; each is asked before the work is done here. */
+/** Has work done by other processes; each is asked before the work is done here. Absent = the work is done here. */
 export interface Elsewhere {
-  readonly cells: RemoteExecutor;
-  readonly call: RemoteCall;
-  /** Usage of an inspection, whose steps are stored. Null = do it here. */
-  readonly inspect: (inspection: Inspection, signal: AbortSignal) => Promise<Accounted | null>;
+  readonly cells?: RemoteExecutor;
+  readonly call?: RemoteCall;
+  /** Runs an agent judge, here or elsewhere, under an account of its own. */
+  readonly inspect?: Inspect;
 }
 
 /** Number of model calls, and their tokens, under these settings. */

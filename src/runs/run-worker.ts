@@ -1,7 +1,7 @@
 import type { LoggerService } from '@nestjs/common';
 import { pause } from '../core/async/time.js';
 import { failureOf, InterruptedError, stackOf } from '../core/errors/errors.js';
-import { StoreUnavailableError } from '../core/errors/unavailable.js';
+import { isStoreOutage } from '../core/errors/unavailable.js';
 import { JobFailedError, LOST } from '../jobs/jobs.js';
 import { BOUNDLESS, type HostResources } from '../ports/sandbox.js';
 import { type ClaimGuard, type Run, isRunning, type RunEvent, RunStore, STATUS_EVENT } from '../ports/run-store.js';
@@ -115,12 +115,13 @@ export class RunWorker {
   /** @returns how the run ended, or null if it was stopped before */
   private async perform(run: Run, emit: Emit, signal: AbortSignal, mostLost: number): Promise<Ending | null> {
     try {
-      if (lostOver(await this.tools.store.events(run.id, 0)) > mostLost) throw new JobFailedError(LOST);
+      const statuses = await this.tools.store.events(run.id, 0, undefined, STATUS_EVENT);
+      if (lostOver(statuses) > mostLost) throw new JobFailedError(LOST);
       return { status: 'done', result: await this.tools.executor.execute(run, emit, signal) };
     } catch (error) {
       if (signal.aborted || error instanceof InterruptedError) return null;
       // A failure to store results is not a failure of the run: a process with access to the store continues it.
-      if (error instanceof StoreUnavailableError && error.retryable) throw error;
+      if (isStoreOutage(error)) throw error;
       const failure = failureOf(error, `Run ${run.id}`);
       if (failure.code === 'internal')
         this.tools.settings.logger.error(`${failure.message} ${stackOf(error)}`, { run_id: run.id });
@@ -130,8 +131,7 @@ export class RunWorker {
 }
 
 /** Number of consecutive earlier starts that neither ended nor released the run. */
-function lostOver(journal: readonly RunEvent[]): number {
-  const statuses = journal.filter(({ type }) => type === STATUS_EVENT);
+function lostOver(statuses: readonly RunEvent[]): number {
   return statuses.length - 2 - statuses.findLastIndex(({ data }) => !isRunning(data));
 }
 

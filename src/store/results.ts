@@ -137,7 +137,6 @@ export class KyselySpendingStore extends SpendingStore {
   }
 
   override of(run_id: string, part: string): PartSpendings {
-    const rows = this.db.selectFrom('spendings').selectAll().where('run_id', '=', run_id);
     return {
       begin: () => this.begin(run_id, part),
       take: (room, most) =>
@@ -159,7 +158,6 @@ export class KyselySpendingStore extends SpendingStore {
         const by = { ...spent, taken_tokens: -room.tokens, taken_usd: -room.usd };
         return this.write((trx) => change(trx, { run_id, part }, by));
       },
-      ofRun: async () => spentOf(await this.guard.run(() => rows.execute())),
     };
   }
 

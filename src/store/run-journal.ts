@@ -59,9 +59,10 @@ export class KyselyRunJournal {
     return written;
   }
 
-  async events(id: string, afterSeq: number, limit?: number): Promise<readonly RunEvent[]> {
+  async events(id: string, afterSeq: number, limit?: number, type?: string): Promise<readonly RunEvent[]> {
     const query = this.of(id).select(['seq', 'at', 'type', 'data']).orderBy('seq', 'asc');
-    const found = query.where('seq', '>', Math.min(afterSeq, LARGEST_SEQ));
+    const after = query.where('seq', '>', Math.min(afterSeq, LARGEST_SEQ));
+    const found = type === undefined ? after : after.where('type', '=', type);
     return (await this.guard.run(() => (limit === undefined ? found : found.limit(limit)).execute())).map(eventOf);
   }
 

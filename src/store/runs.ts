@@ -173,8 +173,8 @@ export class KyselyRunStore extends RunStore {
     return this.journal.append(id, type, data, by);
   }
 
-  override events(id: string, afterSeq: number, limit?: number): Promise<readonly RunEvent[]> {
-    return this.journal.events(id, afterSeq, limit);
+  override events(...asked: Parameters<RunStore['events']>): Promise<readonly RunEvent[]> {
+    return this.journal.events(...asked);
   }
 
   override async delete(id: string): Promise<void> {

@@ -1,5 +1,12 @@
 import { BadInputError, InterruptedError } from '../../src/core/errors/errors.js';
-import { Run, RunEvent, type RunListing, type RunPage, type RunStore } from '../../src/ports/run-store.js';
+import {
+  Run,
+  RunEvent,
+  type RunListing,
+  type RunPage,
+  type RunStore,
+  STATUS_EVENT,
+} from '../../src/ports/run-store.js';
 import { runResult } from '../fixtures/runs.js';
 import { owners } from './run-owners.contract.js';
 
@@ -241,6 +248,7 @@ function looks(open: () => Promise<RunStore>): void {
     for (const n of [2, 3, 4]) await store.append(id, 'step', n);
     expect((await store.events(id, 1, 2)).map(({ seq }) => seq)).toEqual([2, 3]);
     expect((await store.events(id, 3, 2)).map(({ seq }) => seq)).toEqual([4]);
+    expect((await store.events(id, 0, undefined, STATUS_EVENT)).map(({ seq }) => seq)).toEqual([1]);
     for (const seq of [4, 1e15, Number.MAX_SAFE_INTEGER]) expect(await store.events(id, seq)).toEqual([]);
   });
 

@@ -22,7 +22,7 @@ export function spendingStoreContract(name: string, open: () => Promise<Stores>)
       await a.take({ tokens: 10, usd: 0.5 }, NO_LIMIT);
       await a.settle({ tokens: 10, usd: 0.5 }, { tokens: 7, usd: 0.25 });
       await b.settle(NOTHING, { tokens: 5, usd: 0.125 });
-      expect(await a.ofRun()).toEqual({ tokens: 12, usd: 0.375 });
+      expect(await a.take(NOTHING, { tokens: 0, usd: null })).toEqual({ tokens: 12, usd: 0.375 });
       expect(await store.spendings.of(run, 'a').begin()).toEqual({ tokens: 7, usd: 0.25 });
       expect(await store.spendings.of(await runIn(store, 'other'), 'a').begin()).toEqual(NOTHING);
     });

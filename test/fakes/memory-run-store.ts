@@ -161,11 +161,11 @@ export class MemoryRunStore extends RunStore {
     return copy(this.journal(entry, type, copy(data)));
   }
 
-  override async events(id: string, afterSeq: number, limit?: number): Promise<readonly RunEvent[]> {
+  override async events(id: string, afterSeq: number, limit?: number, type?: string): Promise<readonly RunEvent[]> {
     return copy(
       this.entries
         .get(id)
-        ?.events.filter(({ seq }) => seq > afterSeq)
+        ?.events.filter((event) => event.seq > afterSeq && event.type === (type ?? event.type))
         .slice(0, limit) ?? [],
     );
   }

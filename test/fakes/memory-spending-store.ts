@@ -33,7 +33,6 @@ export class MemorySpendingStore extends SpendingStore {
         const back = { tokens: -room.tokens, usd: -room.usd };
         parts.set(part, { spent: plus(own().spent, spent), taken: plus(own().taken, back) });
       },
-      ofRun: async () => sum('spent'),
     };
   }
 }

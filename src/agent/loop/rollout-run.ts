@@ -70,6 +70,8 @@ export class RolloutRun implements AsyncDisposable {
   private async step(signal: AbortSignal): Promise<ExitReason | null> {
     const { tools, task, format, journal, begun } = this.parts;
     const { limits } = tools.settings;
+    const hopeless = await this.hopeless(signal);
+    if (hopeless !== null) return hopeless;
     if (limits.condense_at !== null) await this.conversation.condense(limits.condense_at);
     const asked = performance.now();
     const completion = await this.ask(signal);
@@ -89,14 +91,18 @@ export class RolloutRun implements AsyncDisposable {
     const tool = call?.name ?? null;
     const told = { step: this.steps.length, tool, gist: gistOf(call), exit_code, llm_s, env_s };
     await task.onStep({ candidate_id: task.candidateId, ...told });
-    return tool === 'finish' ? null : this.hopeless(signal);
+    return null;
   }
 
-  /** Checks at intervals whether the rollout can still succeed; one that cannot be judged continues. */
+  /**
+   * Checks at intervals whether the rollout can still succeed; one that cannot be judged continues. Checked before a step, not
+   * after one, so that a rollout that was killed in between is checked, too; a score is stored.
+   */
   private async hopeless(signal: AbortSignal): Promise<ExitReason | null> {
-    const { tools, task, format } = this.parts;
+    const { tools, task, format, begun } = this.parts;
     const { progress } = tools;
     if (progress === null || this.steps.length % progress.every !== 0) return null;
+    if (this.steps.length === begun.length || task.stopAt?.aborted === true) return null;
     const steps = this.steps.map((step) => asStep(step, format));
     const score = await progress.score(task.issue.problem_statement, steps, signal);
     return score !== null && score < progress.below ? 'stopped_early' : null;

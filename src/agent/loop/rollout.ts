@@ -26,8 +26,7 @@ export async function rollout(tools: AgentTools, task: RolloutTask, signal: Abor
   const { id: image } = await sandbox.describeImage(environment.image, signal);
   const format = ACTION_FORMATS[settings.format];
   const { command } = settings;
-  const isOwn = command === undefined && settings.prompt === undefined && settings.asked === undefined;
-  const looks = isOwn && task.inspection === undefined;
+  const looks = looksAtBase(settings) && task.inspection === undefined;
   const facts = looks ? await tools.look?.(task.issue, signal) : undefined;
   const prompt = await instancePrompt(tools.prompts, format, { ...task, facts }, settings);
   const identity = identityOf(tools, task, { image, prompt });
@@ -44,6 +43,11 @@ export async function rollout(tools: AgentTools, task: RolloutTask, signal: Abor
   const parts = { tools, task, format, prompt, journal, begun, spec };
   await using run = command === undefined ? new RolloutRun(parts) : new CommandRun(parts, command);
   return await run.toEnd(signal);
+}
+
+/** Whether the agent's prompt describes the unchanged repository. */
+function looksAtBase({ command, prompt, asked }: AgentSettings): boolean {
+  return command === undefined && prompt === undefined && asked === undefined;
 }
 
 /**
@@ -90,7 +94,8 @@ function identityOf(
   };
 }
 
-export type SampleTask = Omit<RolloutTask, 'warm'>;
+/** `onKnown` absent = the account of the run, or of its part, is charged. */
+export type SampleTask = Omit<RolloutTask, 'warm' | 'onKnown'> & Partial<Pick<RolloutTask, 'onKnown'>>;
 
 /** Makes the rollouts of one run for an issue. */
 export interface Sampler {
@@ -100,12 +105,15 @@ export interface Sampler {
   prepare?(issue: Issue, signal: AbortSignal): Promise<void>;
 }
 
-/** Create one per run: its rollouts share the prompt that should be in the server's cache. */
-export function createSampler(tools: AgentTools, warm = new WarmStart()): Sampler {
+/**
+ * @param warm shared by the run's rollouts, whose prompt should be in the server's cache
+ * @param charge receives the cost of steps done earlier, unless the task wants it
+ */
+export function createSampler(tools: AgentTools, warm: WarmStart, charge: RolloutTask['onKnown']): Required<Sampler> {
   return {
-    sample: (task, signal) => rollout(tools, { ...task, warm }, signal),
+    sample: (task, signal) => rollout(tools, { ...task, warm, onKnown: task.onKnown ?? charge }, signal),
     prepare: async (issue, signal) => {
-      await tools.look?.(issue, signal);
+      if (looksAtBase(tools.settings)) await tools.look?.(issue, signal);
     },
   };
 }
@@ -117,13 +125,14 @@ export const GRACE = 3;
  * The agent as a judge.
  * @param settingsOf settings for a model; the step limits come from each inspection
  * @param told receives the cost of steps done earlier
+ * @param warm shared by the run's inspections
  */
 export function createInspector(
   tools: Omit<AgentTools, 'progress' | 'settings'>,
   settingsOf: (model: string) => AgentSettings,
   told: RolloutTask['onKnown'],
+  warm = new WarmStart(),
 ): Inspect {
-  const warm = new WarmStart();
   return (issue, inspection, signal) => {
     const { model, max_steps, sample } = inspection;
     const settings = settingsOf(model);

@@ -1,9 +1,10 @@
 import { UnavailableError } from '../../core/errors/errors.js';
+import { isStoreOutage } from '../../core/errors/unavailable.js';
 import type { GeneratedTest, TestWriter } from '../../core/run/generated-test.js';
 import { readPatch } from '../../core/patch/patch.js';
 import { FOLDER } from './author-scripts.js';
 import { rollout } from './rollout.js';
-import type { AgentTools } from './rollout-task.js';
+import type { AgentTools, RolloutTask } from './rollout-task.js';
 import { WarmStart } from '../../core/async/concurrency.js';
 
 const LONGEST = 50_000;
@@ -11,16 +12,21 @@ const LONGEST = 50_000;
 /**
  * The sampling agent as a test author (DeepSWE's execution-based verifier): with the same tools, in a separate container, it
  * writes scripts, runs them on base and fixes them. Its tests are the new files in one folder; its other changes are ignored.
- * Each session is a separate author; a lost session only means fewer tests, unless all are lost.
+ * Each session is a separate author; a lost session only means fewer tests, unless all are lost or the store is out.
  * @param tools with the test author's settings; `settings.asked` names its prompt
  * @param samples independent sessions
+ * @param onKnown receives the cost of steps done earlier
  */
-export function createAgentTestWriter(tools: AgentTools, samples: number): Pick<TestWriter, 'write'> {
+export function createAgentTestWriter(
+  tools: AgentTools,
+  samples: number,
+  onKnown: RolloutTask['onKnown'],
+): Pick<TestWriter, 'write'> {
   return {
     write: async (issue, signal) => {
       const warm = new WarmStart();
       const session = async (sample: number): Promise<readonly GeneratedTest[]> => {
-        const told = { onStep: () => Promise.resolve(), onKnown: () => Promise.resolve() };
+        const told = { onStep: () => Promise.resolve(), onKnown };
         const task = { issue, candidateId: 'test-author', sample, warm, stopAt: null, ...told };
         const { patch, patch_problem: problem } = await rollout(tools, task, signal);
         return problem === null ? writtenIn(patch, issue.instance_id, sample) : [];
@@ -28,7 +34,10 @@ export function createAgentTestWriter(tools: AgentTools, samples: number): Pick<
       const settled = await Promise.allSettled(Array.from({ length: samples }, (_, sample) => session(sample)));
       const ended = settled.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
       const failures = settled.flatMap((each) => (each.status === 'rejected' ? [each.reason as Error] : []));
-      const failure = ended.length === 0 ? failures[0] : failures.find((error) => !(error instanceof UnavailableError));
+      const failure =
+        ended.length === 0
+          ? failures[0]
+          : failures.find((error) => !(error instanceof UnavailableError) || isStoreOutage(error));
       if (failure !== undefined) throw failure;
       return { tests: ended.flat(), unreadable: ended.filter((tests) => tests.length === 0).length };
     },

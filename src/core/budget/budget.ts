@@ -70,8 +70,6 @@ export interface PartSpendings {
   take(room: Amount, most: Pick<Budget, keyof Amount>): Promise<Amount | null>;
   /** Releases the reservation and records what was spent. */
   settle(room: Amount, spent: Amount): Promise<void>;
-  /** Spending of the whole run. */
-  ofRun(): Promise<Amount>;
 }
 
 export interface TokenCounts {
@@ -155,6 +153,14 @@ export class BudgetLedger {
     await this.settle({ known: await this.fromCredit(amount), room: NOTHING }, amount);
   }
 
+  /** Counts what else the finished part was paid for earlier: calls that need no repeating, as checks of a rollout. */
+  async chargeRest(): Promise<void> {
+    if (this.spendings === null) return;
+    const credit = await this.openCredit(this.spendings);
+    this.add(credit);
+    credit.tokens = credit.usd = 0;
+  }
+
   /** Adds what another process spent on a part of its own. */
   add({ tokens, usd }: Spent): void {
     this.tokens += tokens;
@@ -170,13 +176,14 @@ export class BudgetLedger {
     return { tokens: tokens.input_tokens + tokens.output_tokens, usd: costOf(model, tokens, this.prices) };
   }
 
-  /** Whether the agent's share of the budget has room for this amount. */
-  async covers({ tokens, usd }: Spent): Promise<boolean> {
-    if (this.spendings === null) return true;
-    const spent = await this.spendings.ofRun();
+  /**
+   * Whether the agent's share of the budget has room for this amount beside what has been counted here: a resumed run then
+   * decides as it did before, whatever it had spent when it was interrupted.
+   */
+  covers({ tokens, usd }: Spent): boolean {
     const most = this.most(this.agentShare);
-    if (most.tokens !== null && spent.tokens + tokens > most.tokens) return false;
-    return most.usd === null || spent.usd + (usd ?? 0) <= most.usd;
+    if (most.tokens !== null && this.tokens + tokens > most.tokens) return false;
+    return most.usd === null || (this.usd ?? 0) + (usd ?? 0) <= most.usd;
   }
 
   private async take(purpose: string, amount: Amount): Promise<Taken> {

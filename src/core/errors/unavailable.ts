@@ -120,6 +120,11 @@ export class StoreUnavailableError extends UnavailableError {
   }
 }
 
+/** Whether the store may be back soon: the work that met the error has not failed, and whoever reaches the store continues it. */
+export function isStoreOutage(error: unknown): boolean {
+  return error instanceof StoreUnavailableError && error.retryable;
+}
+
 /**
  * The shared queue rejects the connection: wrong password, schema of another version. An unreachable queue is waited
  * for instead.

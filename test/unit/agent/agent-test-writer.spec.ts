@@ -3,8 +3,9 @@ import { FORMAT_NAMES } from '../../../src/core/run/agent.js';
 import { instancePrompt } from '../../../src/agent/loop/conversation.js';
 import { AgentLimits } from '../../../src/core/run/agent.js';
 import { createAgentTestWriter, writtenIn } from '../../../src/agent/loop/test-writer.js';
+import type { TokenCounts } from '../../../src/core/budget/budget.js';
 import { toolSpecs } from '../../../src/agent/tools/tool-specs.js';
-import { ModelUnavailableError } from '../../../src/core/errors/unavailable.js';
+import { ModelUnavailableError, StoreUnavailableError } from '../../../src/core/errors/unavailable.js';
 import { GptTokenizer } from '../../../src/models/llm-clients.js';
 import { MarkdownPromptLibrary } from '../../../src/models/prompts/prompt-library.js';
 import type { ExecOutcome } from '../../../src/ports/sandbox.js';
@@ -12,7 +13,7 @@ import { FakeLlmClient, type ScriptedCompletion } from '../../fakes/fake-llm-cli
 import { MemoryResultStore } from '../../fakes/memory-result-store.js';
 import { exited, FakeSandbox } from '../../fakes/fake-sandbox.js';
 import { calculatorIssue } from '../../fixtures/calculator.js';
-import { logSandbox, outOfMemory, rolloutWorld, type RolloutWorld, runs, submits } from './rollout-world.js';
+import { logSandbox, outOfMemory, rolloutWorld, type RolloutWorld, runs, submits, usage } from './rollout-world.js';
 
 const added = (path: string, ...lines: readonly string[]): string =>
   `diff --git a/${path} b/${path}\nnew file mode 100644\n--- /dev/null\n+++ b/${path}\n@@ -0,0 +1,${lines.length} @@\n` +
@@ -53,7 +54,10 @@ describe('the tests of an agent', () => {
 });
 
 describe('several sessions of an author', () => {
-  const write = (answer: (sample: number | undefined) => ScriptedCompletion) => {
+  const write = (
+    answer: (sample: number | undefined) => ScriptedCompletion,
+    { results = new MemoryResultStore(), known = [] }: { results?: MemoryResultStore; known?: TokenCounts[] } = {},
+  ) => {
     const patch = added('bestk_tests/a.py', 'import sys', 'sys.exit(2)');
     const sandbox = new FakeSandbox(({ argv }) => {
       if (argv[3] === 'author') return exited(0, '2 bestk_tests/a.py\n');
@@ -63,10 +67,11 @@ describe('several sessions of an author', () => {
       ...{ model: 'writer', endpoint: 'test', format: 'xml' as const, temperature: 1 },
       ...{ limits: AgentLimits.parse({}), asked: { prompt: 'agent/test-author', count: 1 } as const },
     };
-    const tools = { sandbox, results: new MemoryResultStore(), prompts: new MarkdownPromptLibrary() };
+    const tools = { sandbox, results, prompts: new MarkdownPromptLibrary() };
     const llm = new FakeLlmClient(({ sample, messages }) => (messages.length > 2 ? submits : answer(sample)));
     const asking = { ...tools, tokenizer: new GptTokenizer(), progress: null, tries: 1, settings, llm };
-    return createAgentTestWriter(asking, 3).write(calculatorIssue, new AbortController().signal);
+    const writer = createAgentTestWriter(asking, 3, async (_model, spent) => void known.push(spent));
+    return writer.write(calculatorIssue, new AbortController().signal);
   };
   const lost = new ModelUnavailableError('gone');
 
@@ -77,6 +82,18 @@ describe('several sessions of an author', () => {
       ['agent-3-a', 'agent-3'],
     ]);
     expect(unreadable).toBe(0);
+  });
+
+  it('cost again what they had cost when a run is resumed', async () => {
+    const [results, known] = [new MemoryResultStore(), [] as TokenCounts[]];
+    await write(() => runs('write them'), { results });
+    await write(() => lost, { results, known });
+    expect(known).toEqual(Array.from({ length: 3 }, () => usage(200, 20)));
+  });
+
+  it('fail together where the store is out for one, whose tests would be lost', async () => {
+    const out = new StoreUnavailableError('out');
+    await expect(write((sample) => (sample === 1 ? out : runs('write them')))).rejects.toBe(out);
   });
 
   it('fail together where all are lost', async () => {

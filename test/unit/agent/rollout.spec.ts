@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { InterruptedError } from '../../../src/core/errors/errors.js';
 import { BudgetSpentError, ContextTooLongError } from '../../../src/core/errors/unavailable.js';
 import { ended, exited } from '../../fakes/fake-sandbox.js';
 import {
@@ -187,6 +188,21 @@ describe('a look at a running rollout', () => {
     expect(made.exit_reason).toBe('stopped_early');
     expect(ran(made.patch)).toEqual(['a', 'b', 'c', 'd']);
     expect(seen).toEqual([2, 4]);
+  });
+
+  it('is made up for when it was killed between a step and the look at it', async () => {
+    let isAlive = false;
+    const score = async (): Promise<number> => {
+      if (!isAlive) throw new InterruptedError();
+      return 0.05;
+    };
+    const { run, requests } = rolloutWorld({}, { progress: { every: 2, below: 0.1, judge: 'judge', score } });
+    await expect(run(['a', 'b'].map(runs))).rejects.toThrow(InterruptedError);
+    isAlive = true;
+    const made = await run([runs('c')]);
+    expect(made.exit_reason).toBe('stopped_early');
+    expect(ran(made.patch)).toEqual(['a', 'b']);
+    expect(requests).toHaveLength(2);
   });
 
   it('lets it go on when that cannot be told, and does not look when it is done', async () => {

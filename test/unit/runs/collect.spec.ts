@@ -2,11 +2,12 @@ import { MemorySpendingStore } from '../../fakes/memory-spending-store.js';
 import type { Sampler, SampleTask } from '../../../src/agent/loop/rollout.js';
 import { BudgetLedger, type Budget } from '../../../src/core/budget/budget.js';
 import type { Rollout } from '../../../src/core/run/rollout.js';
-import { BadInputError } from '../../../src/core/errors/errors.js';
+import { BadInputError, InterruptedError } from '../../../src/core/errors/errors.js';
 import {
   EngineUnavailableError,
   ImageMissingError,
   ModelUnavailableError,
+  StoreUnavailableError,
 } from '../../../src/core/errors/unavailable.js';
 import { collect, type SamplingPlan } from '../../../src/runs/collect.js';
 import { calcPatch, calculatorIssue } from '../../fixtures/calculator.js';
@@ -14,6 +15,7 @@ import { calcPatch, calculatorIssue } from '../../fixtures/calculator.js';
 const { signal } = new AbortController();
 const A = calcPatch('def add(a, b):', '    return a + b');
 const B = calcPatch('def add(a, b):', '    return b');
+const SPENT = { input_tokens: 90, cached_input_tokens: 0, output_tokens: 10 };
 
 function rolloutOf(task: SampleTask, change: Partial<Rollout> = {}): Rollout {
   const step = { thought: '', action: '', observation: '', exit_code: null, llm_s: 1, env_s: 1 };
@@ -26,7 +28,7 @@ function rolloutOf(task: SampleTask, change: Partial<Rollout> = {}): Rollout {
     patch: A,
     patch_problem: null,
     left_out: [],
-    steps: [{ ...step, input_tokens: 90, cached_input_tokens: 0, output_tokens: 10 }],
+    steps: [{ ...step, ...SPENT }],
     malformed: 0,
     system_prompt: '',
     instance_prompt: '',
@@ -43,26 +45,29 @@ const signals: AbortSignal[] = [];
 interface World {
   readonly asked: SampleTask[];
   readonly events: string[];
-  readonly run: (plan?: Partial<SamplingPlan> & { budget?: Partial<Budget> }) => ReturnType<typeof collect>;
+  /** Each run is one execution; with the same store, of the same run. */
+  readonly run: (
+    plan?: Partial<SamplingPlan> & { budget?: Partial<Budget>; spendings?: MemorySpendingStore },
+  ) => ReturnType<typeof collect>;
 }
 
-function world(play: (task: SampleTask) => Rollout | Promise<Rollout>): World {
+function world(play: (task: SampleTask, ledger: BudgetLedger) => Rollout | Promise<Rollout>): World {
   const asked: SampleTask[] = [];
   const events: string[] = [];
-  const sampler: Sampler = {
-    sample: async (task, given) => {
-      asked.push(task);
-      signals.unshift(given);
-      return play(task);
-    },
-  };
-  const run: World['run'] = ({ budget = {}, ...plan } = {}) => {
+  const run: World['run'] = ({ budget = {}, spendings = new MemorySpendingStore(), ...plan } = {}) => {
     const ledger = new BudgetLedger(
       { tokens: null, usd: null, seconds: null, ...budget },
       {},
       1,
-      new MemorySpendingStore().of('run', 'run'),
+      spendings.of('run', 'run'),
     );
+    const sampler: Sampler = {
+      sample: async (task, given) => {
+        asked.push(task);
+        signals.unshift(given);
+        return play(task, ledger);
+      },
+    };
     const whole = { issue: calculatorIssue, k: 8, k0: null, seed: 0, agents: null, ledger, stopAt: null, ...plan };
     return collect(sampler, whole, async (type) => void events.push(type), signal);
   };
@@ -106,8 +111,8 @@ it.each([
 });
 
 it('stops when the budget would not cover another like the dearest', async () => {
-  const { run } = world(async (task) => {
-    await task.onKnown('m', { input_tokens: 90, cached_input_tokens: 0, output_tokens: 10 });
+  const { run } = world(async (task, ledger) => {
+    await ledger.charge('m', SPENT);
     return rolloutOf(task, { patch: numberOf(task) % 2 === 0 ? A : B });
   });
   const { sampling } = await run({ k0: 2, budget: { tokens: 450 } });
@@ -116,6 +121,19 @@ it('stops when the budget would not cover another like the dearest', async () =>
     stopped: 'budget',
     detail: expect.stringMatching(/100 tokens/) as string,
   });
+});
+
+it('samples again, after a death, all waves that are paid, and stops where it would have stopped', async () => {
+  let isDead = false;
+  const { run } = world(async (task, ledger) => {
+    await ledger.charge('m', SPENT);
+    if (numberOf(task) === 6 && !isDead) throw new InterruptedError();
+    return rolloutOf(task, { patch: numberOf(task) % 2 === 0 ? A : B });
+  });
+  const plan = { k0: 2, budget: { tokens: 650 }, spendings: new MemorySpendingStore() };
+  await expect(run(plan)).rejects.toThrow(InterruptedError);
+  isDead = true;
+  expect((await run(plan)).sampling).toMatchObject({ sampled: 6, stopped: 'budget' });
 });
 
 it('stops when the budget ended a rollout, and keeps what it has', async () => {
@@ -150,6 +168,19 @@ it('does not lose the others to one that the model refuses for good', async () =
     return rolloutOf(task);
   });
   expect((await run({ k: 3 })).sampling).toMatchObject({ sampled: 2, failed: [{ candidate_id: 'rollout-2' }] });
+});
+
+it('leaves the whole run to be continued when the store is out, and loses one try to what the store lacks', async () => {
+  const lacks = (retryable: boolean) =>
+    world((task) => {
+      if (numberOf(task) === 2) throw new StoreUnavailableError('gone', { retryable });
+      return rolloutOf(task);
+    });
+  await expect(lacks(true).run({ k: 3 })).rejects.toThrow(StoreUnavailableError);
+  expect((await lacks(false).run({ k: 3 })).sampling).toMatchObject({
+    sampled: 2,
+    failed: [{ candidate_id: 'rollout-2' }],
+  });
 });
 
 it('ends with an error that is nobody’s failure, and stops the others', async () => {

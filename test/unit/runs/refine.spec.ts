@@ -1,3 +1,4 @@
+import { MemoryResultStore } from '../../fakes/memory-result-store.js';
 import { MemorySpendingStore } from '../../fakes/memory-spending-store.js';
 import type { SampleTask } from '../../../src/agent/loop/rollout.js';
 import { BudgetLedger, type Budget } from '../../../src/core/budget/budget.js';
@@ -33,28 +34,41 @@ interface Asked {
   readonly end: SecondWave;
 }
 
+interface Options {
+  readonly budget: Partial<Budget>;
+  readonly from: number;
+  readonly fails: readonly string[];
+  readonly branch: number;
+  /** Actions of each rollout of the first wave; none = one step. */
+  readonly steps: readonly string[];
+  readonly format: string;
+  readonly progress: Refinement['progress'];
+  /** The same one for executions of the same run. */
+  readonly results: MemoryResultStore;
+  /** Whether no model writes summaries. */
+  readonly isMute: boolean;
+}
+
+const DEFAULTS = {
+  budget: {},
+  from: 0.3,
+  fails: [],
+  branch: 0,
+  steps: [],
+  format: 'xml',
+  progress: null,
+  isMute: false,
+};
+
 /** A first wave whose candidates a judge gave these probabilities. */
 async function after(
   judged: readonly (readonly [patch: string, p: number])[],
-  {
-    budget = {},
-    from = 0.3,
-    fails = [],
-    branch = 0,
-    steps = [],
-    format = 'xml',
-    progress = null,
-  }: {
-    budget?: Partial<Budget>;
-    from?: number;
-    fails?: readonly string[];
-    branch?: number;
-    /** Actions of each rollout of the first wave; none = one step. */
-    steps?: readonly string[];
-    format?: string;
-    progress?: Refinement['progress'];
-  } = {},
+  options: Partial<Options> = {},
 ): Promise<Asked> {
+  const { budget, from, fails, branch, steps, format, progress, results, isMute }: Options = {
+    ...{ ...DEFAULTS, results: new MemoryResultStore() },
+    ...options,
+  };
   const rollouts = judged.map(([patch], index) => {
     const rollout = rolloutOf(`rollout-${index + 1}`, patch);
     const [step] = rollout.steps;
@@ -100,11 +114,11 @@ async function after(
   } as const;
   const retell = (statement: string, { candidate_id, patch }: { candidate_id: string; patch: string }) => {
     told.push(`${statement === issue.problem_statement} ${candidate_id}`);
-    return Promise.resolve({ summary: `what ${candidate_id} did`, patch });
+    return Promise.resolve({ summary: isMute ? '' : `what ${candidate_id} did`, patch });
   };
   const end = await secondWave(
     { sampler, emit, plan: { issue, seed: 2, agents: null, ledger, stopAt: null } },
-    { refine: branch === 0 ? 2 : 0, branch, refine_from: from, issue, retell, ledger, progress },
+    { runId: 'run', results, refine: branch === 0 ? 2 : 0, branch, refine_from: from, issue, retell, ledger, progress },
     { rollouts, candidates, sampling: { ...sampling, failed: [] }, pool },
     signal,
   );
@@ -157,6 +171,21 @@ it.each([
   expect(end.rollouts).toEqual([]);
   expect(end.sampling.refined).toMatchObject({ asked: 2, sampled: 0, told_of: [] });
   expect(end.sampling.refined?.detail).toMatch(why);
+});
+
+it.each([
+  ['tries again', { isMute: true }, FIVE],
+  ['goes on from a step again', { branch: 2, steps: ['a', 'b', 'c'] }, FIVE.toReversed()],
+  ['goes on although the best looks worse now', {}, FIVE.map(([patch]) => [patch, 0.05] as const)],
+])('interrupted, it %s with the same prompts, whatever judges and models say now', async (_, options, now) => {
+  const results = new MemoryResultStore();
+  const before = await after(FIVE, { ...options, results });
+  const again = await after(now, { ...options, results, isMute: false });
+  expect(again.sampled).not.toEqual([]);
+  const made = ({ sampled }: Asked) =>
+    sampled.map(({ candidateId, sample, earlier, branch }) => [candidateId, sample, earlier, branch]);
+  expect(made(again)).toEqual(made(before));
+  expect(again.events).toEqual(before.events);
 });
 
 it('keeps the first wave when tries of the second fail', async () => {

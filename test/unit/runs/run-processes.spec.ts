@@ -13,10 +13,14 @@ const AT_ONCE = 2;
 
 class WatchedStore extends MemoryRunStore {
   looks = 0;
+  /** Reads of whole journals, which may exceed memory. */
+  whole = 0;
   readonly questions: (readonly string[])[] = [];
 
   override events(...asked: Parameters<MemoryRunStore['events']>): ReturnType<MemoryRunStore['events']> {
+    const [, , limit, type] = asked;
     this.looks += 1;
+    if (limit === undefined && type === undefined) this.whole += 1;
     return super.events(...asked);
   }
 
@@ -80,7 +84,7 @@ describe('several processes on one store', () => {
   });
 
   it('give a run up that its process did not outlive too many times in a row', async () => {
-    const store = new MemoryRunStore();
+    const store = new WatchedStore();
     const { runs, recover, shutdown } = processOn(store, threeSteps);
     const lost = async (key: string, times: number): Promise<string> => {
       const { id } = (await store.create(key, key)).run;
@@ -101,6 +105,7 @@ describe('several processes on one store', () => {
     await runs.retry(deadly);
     runs.handOn(await runs.get(deadly), '');
     expect(told(await journal(runs, deadly)).at(-1)).toBe('done');
+    expect(store.whole).toBe(0);
     await shutdown();
   });
 

@@ -4,7 +4,7 @@ import type { SampleTask } from '../../../src/agent/loop/rollout.js';
 import type { Inspection } from '../../../src/core/run/rollout.js';
 import { RunRequest } from '../../../src/core/run/run-request.js';
 import type { Jobs } from '../../../src/jobs/jobs.js';
-import { PartHandlers, type PartTools, RolloutPart } from '../../../src/runs/parts.js';
+import { accountOf, PartHandlers, type PartTools, RolloutPart } from '../../../src/runs/parts.js';
 import type { Accounted, Elsewhere, RunDependencies, RunWork } from '../../../src/runs/run-dependencies.js';
 import { RunSettings } from '../../../src/runs/run-worker.js';
 import { dependenciesOf, type DependencyTools } from '../../../src/runs/spread-run.js';
@@ -20,18 +20,23 @@ const SAID = { text: '', finish_reason: 'stop', logprobs: null, usage: null, mod
 const request = RunRequest.parse({ issue: calculatorIssue, candidates: [candidate('right', RIGHT)] });
 const { signal } = new AbortController();
 
-/** What was done elsewhere is read here. */
-const HERE = { sample: () => Promise.resolve({}) };
-
-/** What a run asks others for, while there are `others`. */
+/** What a run asks others for, while there are `others`. What they did is read here, under the account of the part. */
 function asking(others: number) {
   const asked: Parameters<Jobs['have']>[0][] = [];
+  const [accounts, absorbed]: [string[], Accounted[]] = [[], []];
   let elsewhere: Elsewhere | undefined;
   const tools = {
     dependencies: {
-      create: (_observe: unknown, _work: RunWork, given: Elsewhere) => {
-        elsewhere = given;
-        return { sampler: HERE, absorb: () => undefined };
+      create: (_observe: unknown, { part }: RunWork, given?: Elsewhere) => {
+        elsewhere = given ?? elsewhere;
+        accounts.push(part);
+        return {
+          sampler: { sample: () => Promise.resolve({}) },
+          inspect: () => Promise.resolve('looked'),
+          absorb: (used: Accounted) => absorbed.push(used),
+          usage: () => [],
+          ledger: { spent: () => ({ tokens: 9, usd: null }), chargeRest: () => Promise.resolve() },
+        };
       },
     },
     sandbox: new FakeSandbox(() => exited(0)),
@@ -47,7 +52,8 @@ function asking(others: number) {
     },
   } as unknown as DependencyTools;
   const { sampler } = dependenciesOf(tools, { id: 'run', request }, new Observing());
-  return { asked, sampler, inspect: (look: Inspection) => elsewhere?.inspect(look, signal), call: elsewhere?.call };
+  const inspect = (look: Inspection) => elsewhere?.inspect?.(calculatorIssue, look, signal);
+  return { asked, sampler, inspect, call: elsewhere?.call, accounts, absorbed };
 }
 
 it('a try of a second wave is made elsewhere with what it is told of the first', async () => {
@@ -63,11 +69,17 @@ it('a try of a second wave is made elsewhere with what it is told of the first',
 });
 
 it('a look is done by whichever process has room, while there are others', async () => {
-  expect(await asking(0).inspect(LOOK)).toBeNull();
-  const { asked, inspect } = asking(2);
-  expect(await inspect(LOOK)).toEqual(DONE);
+  const alone = asking(0);
+  expect(await alone.inspect(LOOK)).toBe('looked');
+  expect(alone.asked).toEqual([]);
+  expect(alone.absorbed.map(({ spent }) => spent.tokens)).toEqual([9]);
+  const { asked, inspect, accounts, absorbed } = asking(2);
+  expect(await inspect(LOOK)).toBe('looked');
+  expect(absorbed.map(({ spent }) => spent.tokens)).toEqual([7, 2]);
   await inspect(LOOK);
   await inspect({ ...LOOK, sample: 2 });
+  expect(accounts.slice(0, 2)).toEqual(alone.accounts);
+  expect(new Set(accounts).size).toBe(3);
   const [first, again, other] = asked;
   expect(first).toMatchObject({ kind: 'rollout', turn: { line: 'run' } });
   expect(RolloutPart.parse(first?.payload)).toMatchObject({ run_id: 'run', sample: 1, inspection: LOOK });
@@ -122,7 +134,7 @@ it('a process does the look of another’s run, where it has the image, and acco
   const work = { key: 'k', signal, attempt: 1 };
   expect(await handler?.perform(RolloutPart.parse(part), work)).toEqual(DONE);
   expect(looked).toEqual([[calculatorIssue, LOOK]]);
-  expect(works.at(-1)).toMatchObject({ runId: run.id, part: 'judge 2', tries: 1 });
+  expect(works.at(-1)).toMatchObject({ runId: run.id, part: accountOf(RolloutPart.parse(part)), tries: 1 });
   const told = await runs.events(run.id, 0, 10);
   expect(told.slice(1)).toMatchObject([{ type: 'part', data: { kind: 'verdict', attempts: 1 } }]);
   await expect(handler?.perform({ ...part, image_id: 'another' }, work)).rejects.toThrow();

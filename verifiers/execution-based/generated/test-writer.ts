@@ -1,5 +1,5 @@
 import { UnavailableError } from '../../../src/core/errors/errors.js';
-import { BudgetSpentError } from '../../../src/core/errors/unavailable.js';
+import { BudgetSpentError, isStoreOutage } from '../../../src/core/errors/unavailable.js';
 import { eachEnd, type Range, rangeOf } from '../../../src/core/budget/budget.js';
 import { neutralise } from '../../../src/core/hostile-text.js';
 import {
@@ -334,7 +334,7 @@ async function answerOf(
     const request = { model, messages, temperature: 1, maxTokens: ANSWER_TOKENS, sample, purpose: 'test-writer' };
     return { text: (await llm.complete(request, signal)).text, error: null };
   } catch (error) {
-    if (!(error instanceof UnavailableError)) throw error;
+    if (!(error instanceof UnavailableError) || isStoreOutage(error)) throw error;
     return { text: null, error };
   }
 }

@@ -52,7 +52,7 @@ it('keeps a part for the judges', async () => {
   await (await ledger.reserve('agent', 'm', tokens(70, 10))).settle(null);
   await expect(ledger.reserve('agent', 'm', tokens(1, 0))).rejects.toThrow(BudgetSpentError);
   await expect(ledger.reserve('judge', 'm', tokens(20, 0))).resolves.toBeDefined();
-  expect(await ledger.covers({ tokens: 1, usd: null })).toBe(false);
+  expect(ledger.covers({ tokens: 1, usd: null })).toBe(false);
 });
 
 it('does not count twice what a process before had paid for the same part', async () => {
@@ -63,7 +63,7 @@ it('does not count twice what a process before had paid for the same part', asyn
   await first.reserve('judge', 'm', tokens(40, 0));
   const next = limited(budget, { store });
   await (await next.reserve('judge', 'm', tokens(60, 0))).settle(tokens(60, 0));
-  expect(await store.of('a run', 'run').ofRun()).toEqual({ tokens: 60, usd: 0.00012 });
+  expect(await store.of('a run', 'run').begin()).toEqual({ tokens: 60, usd: 0.00012 });
   await expect(next.reserve('judge', 'm', tokens(41, 0))).rejects.toThrow(/60 of 100 tokens are used/);
   await (await next.reserve('judge', 'm', tokens(40, 0))).settle(tokens(40, 0));
   expect(next.spent().tokens).toBe(100);

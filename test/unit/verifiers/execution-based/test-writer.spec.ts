@@ -1,3 +1,4 @@
+import { ModelUnavailableError, StoreUnavailableError } from '../../../../src/core/errors/unavailable.js';
 import { Issue } from '../../../../src/core/run/issue.js';
 import { MarkdownPromptLibrary } from '../../../../src/models/prompts/prompt-library.js';
 import type { CompletionRequest } from '../../../../src/ports/llm-client.js';
@@ -93,6 +94,19 @@ describe('who writes tests', () => {
       expect(system).not.toMatch(/must exit with 2|asks for by name/);
       expect(user).toMatch(/You look at what works today[^\n]+$/);
     }
+  });
+
+  it('may lose a sample to the model, and none to the store', async () => {
+    const write = (error: Error) => {
+      const answer = ({ sample }: CompletionRequest): string => {
+        if (sample === 1) throw error;
+        return script('add(2, 3) == 5');
+      };
+      const { write: asked, issue } = writer(PYTHON, answer, { samples: 2 });
+      return asked.write(issue, go);
+    };
+    expect((await write(new ModelUnavailableError('gone'))).tests).toHaveLength(1);
+    await expect(write(new StoreUnavailableError('out'))).rejects.toThrow(StoreUnavailableError);
   });
 
   it('looks at everything where one sample is alone, and is told the seconds that a script has', async () => {
