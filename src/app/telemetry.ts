@@ -29,6 +29,9 @@ import { VERSION } from './version.js';
 })
 export class MetricsModule {}
 
+/** How often failing model calls are noted in the log, at most. */
+const NOTE_EVERY_MS = 60_000;
+
 /** Wraps ports with metrics and traces. */
 export class Telemetry {
   readonly tracer: Tracer = new OtelTracer(VERSION);
@@ -57,8 +60,13 @@ export class Telemetry {
   /** @param create makes the client; the client calls the given function on each retry */
   llm(create: (onRetry: (reason: string) => void) => LlmClient, prices: PriceTable): LlmClient {
     const { meter, tracer, config } = this;
+    let noted = Number.NEGATIVE_INFINITY;
     const inner = create((reason) => {
       meter.add('bestk_model_retries_total', { reason });
+      const now = performance.now();
+      if (now - noted < NOTE_EVERY_MS) return;
+      noted = now;
+      this.logger.warn({ reason }, 'Model calls fail and are repeated.');
     });
     return new InstrumentedLlmClient(inner, {
       meter,

@@ -63,6 +63,7 @@ const RolledOut = z.object({
   patch_lines: z.int(),
   tokens: z.int(),
   seconds: z.number(),
+  last_output: z.string().optional(),
 });
 const Sampled = z.object({
   asked: z.int(),
@@ -226,7 +227,12 @@ function rolloutLine({
   patch_lines,
   tokens,
   seconds,
+  last_output,
 }: z.infer<typeof RolledOut>): string {
   const patch = patch_lines === 0 ? 'no patch' : `patch of ${patch_lines} lines`;
-  return `${visibleLine(candidate_id)}: ${exit_reason} after ${steps} steps, ${patch}, ${tokens.toLocaleString('en')} tokens, ${seconds} s`;
+  const said =
+    last_output === undefined
+      ? ''
+      : `; its output ends with: ${visibleLine(last_output.split('\n').slice(-3).join(' '))}`;
+  return `${visibleLine(candidate_id)}: ${exit_reason} after ${steps} steps, ${patch}, ${tokens.toLocaleString('en')} tokens, ${seconds} s${said}`;
 }

@@ -94,7 +94,11 @@ async function solve(options: SolveOptions, openApp: OpenApp): Promise<number> {
   return runRequests(open, requests, { ...options, out, command: 'solve' });
 }
 
-async function givenAgents({ agents: file, agent: names }: Pick<SolveOptions, 'agents' | 'agent'>) {
+async function givenAgents({ agents: file, agent: names, agentCommand }: SolveOptions) {
+  if (file !== undefined && agentCommand !== undefined) {
+    const next = 'Write the command in the file, as `command` of an agent.';
+    throw new BadInputError('cannot be combined with --agents.', { field: '--agent-command' }, next);
+  }
   if (file !== undefined) return placedAgents(await readAgents(file, names));
   if (names.length === 0) return { agents: undefined, settings: {} };
   throw new BadInputError('only works with --agents.', { field: '--agent' }, 'Name the file with --agents.');

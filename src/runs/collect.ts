@@ -137,6 +137,9 @@ export async function sampleWave(work: Wave, wanted: readonly Try[], signal: Abo
   return { rollouts, failures };
 }
 
+/** Characters of a failed program's output in the event of its rollout. */
+const MOST_OUTPUT = 500;
+
 async function sampleOne({ sampler, plan, emit }: Wave, one: Try, signal: AbortSignal): Promise<Rollout> {
   const { issue, stopAt } = plan;
   const task = {
@@ -156,6 +159,9 @@ async function sampleOne({ sampler, plan, emit }: Wave, one: Try, signal: AbortS
     patch_lines: patch === '' ? 0 : patch.split('\n').length - 1,
     tokens: tokens.input_tokens + tokens.output_tokens,
     seconds: Math.round(steps.reduce((sum, { llm_s, env_s }) => sum + llm_s + env_s, 0) * 10) / 10,
+    ...(exit_reason === 'command_failed' && {
+      last_output: (steps.at(-1)?.observation ?? '').trimEnd().slice(-MOST_OUTPUT),
+    }),
   });
   return rollout;
 }

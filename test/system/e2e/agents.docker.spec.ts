@@ -158,6 +158,7 @@ describe('bestk solve with a program as the agent', () => {
     expect(rollouts(cli, 'money')[0]?.exit_reason).toBe('budget_limit');
     const failing = await cli.run(args('bad', '-k', '1', '--agent-command', 'echo it broke >&2; exit 7'));
     expect(failing.code).toBe(4);
+    expect(failing.stderr).toMatch(/command_failed after .* its output ends with: it broke/);
     expect(rollouts(cli, 'bad')).toMatchObject([{ exit_reason: 'command_failed' }]);
     expect(rollouts(cli, 'bad')[0]?.trajectory_steps.at(-1)?.observation).toBe('it broke\n');
   });

@@ -250,6 +250,12 @@ describe('bestk solve', () => {
     ['an agent without a model', [], { BESTK_AGENT_MODEL: '' }, /^2 .*BESTK_AGENT_MODEL is not set/],
     ['a first wave larger than K', ['--k0', '9'], {}, /^2 .*"k0": is larger than k/],
     ['a budget in money without prices', ['--budget-usd', '1'], {}, /^2 .*price of the model "agent" is not known/],
+    [
+      'a program beside a file of agents',
+      ['--agents', 'package.json', '--agent-command', 'true'],
+      {},
+      /^2 .*command.*--agents/,
+    ],
     ['no tries', ['-k', '0'], {}, /^2 .*at least 1/],
     ['a missing image', ['--image', 'bestk/none:0'], {}, /^3 .*bestk\/none:0/],
   ])('refuses %s', async (_what, more, settings, words) => {
