@@ -11,6 +11,7 @@ import type { Issue } from '../../src/core/run/issue.js';
 import type { ResultStore } from '../../src/ports/result-store.js';
 import { type Tracer, UNTRACED } from '../../src/ports/telemetry.js';
 import { BestkError, DoesNotApplyError } from '../../src/core/errors/errors.js';
+import { SandboxStarvedError } from '../../src/core/errors/unavailable.js';
 import type { MeasureName, AbstainReason, Verdict } from '../../src/core/run/verdict.js';
 
 /** Default time budget for the existing tests of one patch, in seconds. */
@@ -103,16 +104,18 @@ export function abstained(
   measure: MeasureName,
   reason: AbstainReason,
   detail: string,
+  evidence: Verdict['evidence'] = {},
 ): Verdict[] {
   return patches.flatMap(({ candidateIds }) =>
     candidateIds.map(
-      (candidate_id) => ({ kind: 'abstained', candidate_id, measure, reason, detail, evidence: {} }) as const,
+      (candidate_id) => ({ kind: 'abstained', candidate_id, measure, reason, detail, evidence }) as const,
     ),
   );
 }
 
 const ABSTAINED_FOR: Readonly<Record<string, AbstainReason>> = {
   'sandbox-lost': 'infrastructure',
+  [SandboxStarvedError.code]: 'infrastructure',
   [DoesNotApplyError.code]: 'does-not-apply',
 };
 
@@ -133,9 +136,11 @@ export async function forEach(
         return await tracer.within({ kind: 'verdict', name: measure, facts }, () => verify(patch));
       } catch (error) {
         // By code, not class: the error may come from another process.
-        const reason = error instanceof BestkError ? ABSTAINED_FOR[error.code] : undefined;
+        const code = error instanceof BestkError ? error.code : '';
+        const reason = ABSTAINED_FOR[code];
         if (reason === undefined) throw error;
-        return abstained([patch], measure, reason, (error as Error).message);
+        const evidence = code === SandboxStarvedError.code ? { starved: true } : {};
+        return abstained([patch], measure, reason, (error as Error).message, evidence);
       }
     }),
   );
