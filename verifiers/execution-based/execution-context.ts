@@ -104,11 +104,10 @@ export function abstained(
   measure: MeasureName,
   reason: AbstainReason,
   detail: string,
-  evidence: Verdict['evidence'] = {},
 ): Verdict[] {
   return patches.flatMap(({ candidateIds }) =>
     candidateIds.map(
-      (candidate_id) => ({ kind: 'abstained', candidate_id, measure, reason, detail, evidence }) as const,
+      (candidate_id) => ({ kind: 'abstained', candidate_id, measure, reason, detail, evidence: {} }) as const,
     ),
   );
 }
@@ -140,7 +139,7 @@ export async function forEach(
         const reason = ABSTAINED_FOR[code];
         if (reason === undefined) throw error;
         const evidence = code === SandboxStarvedError.code ? { starved: true } : {};
-        return abstained([patch], measure, reason, (error as Error).message, evidence);
+        return abstained([patch], measure, reason, (error as Error).message).map((each) => ({ ...each, evidence }));
       }
     }),
   );
