@@ -81,8 +81,8 @@ export function madeBy(agent: string | null): Pick<Entry, 'agent'> {
 }
 
 /**
- * Measures of tests that no sandbox survived, but for want of a CPU that others had, and of judges that the patch is too long for. Infrastructure that fails for every
- * candidate ends the run instead.
+ * Measures of tests that no sandbox survived (unless others had the CPU), and of judges that the patch is too long for.
+ * Infrastructure that fails for every candidate ends the run instead.
  */
 function lostOf(own: readonly Verdict[]): Pick<Entry, 'lost'> {
   const isLost = (reason: AbstainReason, { measure, evidence }: Verdict): boolean =>
