@@ -1,3 +1,5 @@
+import { z } from 'zod';
+
 /** Far more than any request or record needs; parsing hundreds of thousands of levels blocks a process for seconds. */
 const MAX_DEPTH = 100;
 
@@ -43,6 +45,22 @@ function endOfString(json: Uint8Array, start: number): number {
 export function asSmallJson(text: string, most: number): unknown {
   const shape = shapeOf(Buffer.from(text));
   return isTooDeep(shape) || shape.values > most ? undefined : asJson(text);
+}
+
+/** An array that is refused at its first wrong element: `z.array` collects the faults of all, gigabytes of a hostile one. */
+export function listOf<Element>(element: z.ZodType<Element>): z.ZodType<Element[]> {
+  return z.array(z.unknown()).transform((values, context) => {
+    const read: Element[] = [];
+    for (const [index, value] of values.entries()) {
+      const { data, success } = element.safeParse(value);
+      if (success) read.push(data);
+      else {
+        context.addIssue({ code: 'custom', path: [index], message: 'is a wrong element' });
+        return z.NEVER;
+      }
+    }
+    return read;
+  });
 }
 
 /** What a text says as JSON; undefined for one that is none. */

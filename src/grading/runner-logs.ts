@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { LogFormat } from '../io/datasets/set-reader.js';
 import { type LoggedStatus, logLines, parseDjangoLog, parsePytestLog, parseSympyLog, TestLog } from './test-logs.js';
-import { asJson } from '../core/json.js';
+import { asJson, listOf } from '../core/json.js';
 
 /** Parses one line; null when it reports no test. */
 type ReadLine = (line: string) => readonly [name: string, status: LoggedStatus] | null;
@@ -134,7 +134,7 @@ export function parseCtestLog(log: string): TestLog {
   });
 }
 
-const Results = z.object({ tests: z.array(z.object({ name: z.string(), status: z.string() })) });
+const Results = z.object({ tests: listOf(z.object({ name: z.string(), status: z.string() })) });
 
 /**
  * Parses the output of SWE-bench Pro's own parsers, `{"tests": [{"name", "status"}]}`, from the last line that begins

@@ -37,25 +37,27 @@ export class JobThreads<Job extends object, Made> {
    * @param thread the module to run, with the job as its `workerData`; it posts one {@link ThreadAnswer}
    * @param longestMs limit of one job
    * @param atOnce concurrent jobs
+   * @param mostMb limit of one job's heap; undefined = what V8 sets
    */
   constructor(
     private readonly thread: URL,
     private readonly longestMs: number,
     atOnce = 1,
+    private readonly mostMb?: number,
   ) {
     this.limit = pLimit(atOnce);
   }
 
   /**
-   * @throws what the thread's work throws, BadInputError if it takes too long, InterruptedError if the service shuts
-   * down, the reason of `stop`
+   * @throws what the thread's work throws, BadInputError if it takes too long or too much memory, InterruptedError if the
+   * service shuts down, the reason of `stop`
    */
   run(job: Job, stop?: AbortSignal): Promise<Made> {
     const { signal } = this.closing;
     return this.limit(() => this.inThread(job, stop === undefined ? signal : AbortSignal.any([signal, stop])));
   }
 
-  /** Like `run`, but returns `unread` if the job takes too long or its input is invalid. */
+  /** Like `run`, but returns `unread` if the job takes too long or too much memory, or its input is invalid. */
   async runOr<Unread>(job: Job, unread: Unread, stop?: AbortSignal): Promise<Made | Unread> {
     try {
       return await this.run(job, stop);
@@ -81,7 +83,8 @@ export class JobThreads<Job extends object, Made> {
   }
 
   private async untilAborted(job: Job, signal: AbortSignal): Promise<Made> {
-    const worker = new Worker(this.thread, { workerData: job });
+    const resourceLimits = this.mostMb === undefined ? {} : { maxOldGenerationSizeMb: this.mostMb };
+    const worker = new Worker(this.thread, { workerData: job, resourceLimits });
     try {
       const [answer] = (await Promise.race([once(worker, 'message', { signal }), endOf(worker)])) as [
         ThreadAnswer<Made>,
@@ -90,11 +93,16 @@ export class JobThreads<Job extends object, Made> {
       throw new ToldError(answer.failure);
     } catch (error) {
       signal.throwIfAborted();
-      throw error;
+      if (!isOutOfMemory(error)) throw error;
+      throw new BadInputError('takes more memory to read than there is; send less at once.', BODY);
     } finally {
       await worker.terminate();
     }
   }
+}
+
+function isOutOfMemory(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ERR_WORKER_OUT_OF_MEMORY';
 }
 
 /** @throws when the thread exits: its answer would have come before that */

@@ -81,14 +81,14 @@ export function madeBy(agent: string | null): Pick<Entry, 'agent'> {
 }
 
 /**
- * Measures of tests that no sandbox survived, and of judges that the patch is too long for. Infrastructure that fails for every
- * candidate ends the run instead.
+ * Measures of tests that no sandbox survived (unless others had the CPU), and of judges that the patch is too long for.
+ * Infrastructure that fails for every candidate ends the run instead.
  */
 function lostOf(own: readonly Verdict[]): Pick<Entry, 'lost'> {
-  const isLost = (reason: AbstainReason, measure: string): boolean =>
-    reason === 'prompt-too-long' || (reason === 'infrastructure' && EXECUTED.has(measure));
+  const isLost = (reason: AbstainReason, { measure, evidence }: Verdict): boolean =>
+    reason === 'prompt-too-long' || (reason === 'infrastructure' && EXECUTED.has(measure) && evidence.starved !== true);
   const lost = own.flatMap((verdict) =>
-    verdict.kind === 'abstained' && isLost(verdict.reason, verdict.measure) ? [verdict.measure] : [],
+    verdict.kind === 'abstained' && isLost(verdict.reason, verdict) ? [verdict.measure] : [],
   );
   return lost.length === 0 ? {} : { lost };
 }

@@ -22,7 +22,7 @@ import { isAnsweredFor, kindOnBase, raisedBy } from '../../verifiers/execution-b
 import { readCalls } from '../../verifiers/execution-based/generated/traced-example.js';
 import { compare, DriverReports } from '../../verifiers/execution-based/generated/run-batch.js';
 import { readRecord } from '../../verifiers/execution-based/readers/run-record.js';
-import { readReport } from '../../verifiers/execution-based/readers/test-report.js';
+import { readReport, readReportAs } from '../../verifiers/execution-based/readers/test-report.js';
 import type { LinearCase } from '../fixtures/linear-time.js';
 
 /** Of what comes over a connection at once. */
@@ -34,6 +34,20 @@ export const OUTPUT: readonly LinearCase[] = [
     'TAP',
     (stdout) => readReport({ junit: null, stdout }),
     ['ok 1 - t', 'not ok', '# SKIP', ' # todo ', '1..1\n', 'x\n', '    ', '\n'],
+  ],
+  [
+    'a document of a test runner',
+    (stdout) => [readReport({ junit: null, stdout }), readReportAs('rspec-json', stdout)],
+    [
+      '{"testResults":[',
+      '{"examples":[',
+      '{"name":"a","assertionResults":[',
+      '{"fullName":"a","status":"passed"},',
+      '{},',
+      '{}',
+      ']}',
+      '\n',
+    ],
   ],
   [
     'go test -json',

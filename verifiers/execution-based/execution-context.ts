@@ -11,6 +11,7 @@ import type { Issue } from '../../src/core/run/issue.js';
 import type { ResultStore } from '../../src/ports/result-store.js';
 import { type Tracer, UNTRACED } from '../../src/ports/telemetry.js';
 import { BestkError, DoesNotApplyError } from '../../src/core/errors/errors.js';
+import { SandboxStarvedError } from '../../src/core/errors/unavailable.js';
 import type { MeasureName, AbstainReason, Verdict } from '../../src/core/run/verdict.js';
 
 /** Default time budget for the existing tests of one patch, in seconds. */
@@ -113,6 +114,7 @@ export function abstained(
 
 const ABSTAINED_FOR: Readonly<Record<string, AbstainReason>> = {
   'sandbox-lost': 'infrastructure',
+  [SandboxStarvedError.code]: 'infrastructure',
   [DoesNotApplyError.code]: 'does-not-apply',
 };
 
@@ -133,9 +135,11 @@ export async function forEach(
         return await tracer.within({ kind: 'verdict', name: measure, facts }, () => verify(patch));
       } catch (error) {
         // By code, not class: the error may come from another process.
-        const reason = error instanceof BestkError ? ABSTAINED_FOR[error.code] : undefined;
+        const code = error instanceof BestkError ? error.code : '';
+        const reason = ABSTAINED_FOR[code];
         if (reason === undefined) throw error;
-        return abstained([patch], measure, reason, (error as Error).message);
+        const evidence = code === SandboxStarvedError.code ? { starved: true } : {};
+        return abstained([patch], measure, reason, (error as Error).message).map((each) => ({ ...each, evidence }));
       }
     }),
   );

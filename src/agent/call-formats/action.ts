@@ -85,7 +85,7 @@ export function readAction({ name: written, parameters }: WrittenCall): { action
   const parsed = Action.safeParse({ ...given, tool });
   if (parsed.success) return { action: parsed.data };
   const problems = parsed.error.issues.map(({ path, message }) => `"${path.join('.')}" ${explain(message)}`);
-  return { problem: `The call of ${tool} is not valid: ${problems.join('; ')}.` };
+  return { problem: `The call to ${tool} is invalid: ${problems.join('; ')}.` };
 }
 
 export const TOOLS: readonly ToolName[] = ['file_editor', 'execute_bash', 'search', 'finish'];

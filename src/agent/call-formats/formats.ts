@@ -6,8 +6,8 @@ import { parseObject } from './lenient-json.js';
 import { findCall, type FoundCall } from './written-calls.js';
 
 const BASH_NUDGE =
-  'Your answer holds no complete code block, so nothing was done. Every answer must hold exactly one block that begins ' +
-  'with ```bash and ends with ```. A block with the single word finish ends your work.';
+  'Your answer contains no complete code block, so nothing was done. Every answer must contain exactly one block that ' +
+  'begins with ```bash and ends with ```. A block with the single word finish ends your work.';
 /** An opening fence at the start of a line, and the next closing one. */
 const OPEN = /^```(?:bash|sh|shell|mswea_bash_command)[ \t]*\n/m;
 const CLOSE = /^```[ \t]*$/m;
@@ -108,7 +108,7 @@ function sound(text: string): string {
 }
 
 const XML_NUDGE =
-  'Your answer holds no complete function call, so nothing was done. Every answer must hold exactly one, like this:\n' +
+  'Your answer contains no complete function call, so nothing was done. Every answer must contain exactly one, like this:\n' +
   '<function=execute_bash>\n  <parameter=command>ls</parameter>\n</function>\nCall finish when you are done.';
 
 /** `<function=…><parameter=…>` in the text, as DeepSWE-Preview and most open models were trained. */

@@ -62,9 +62,9 @@ export async function undoEdit(path: string, workspace: Workspace, signal: Abort
   if (earlier === undefined) return told(`file_editor has not changed ${path}: there is nothing to undo.`);
   const failure =
     earlier === null ? await remove(real, workspace, signal) : await write(real, earlier, workspace, signal);
-  if (failure !== null) return told(`The last change of ${path} was not undone: ${failure}`);
+  if (failure !== null) return told(`The last change to ${path} was not undone: ${failure}`);
   history.pop();
-  return changed(earlier === null ? `${path} was removed again.` : `The last change of ${path} was undone.`);
+  return changed(earlier === null ? `${path} was removed again.` : `The last change to ${path} was undone.`);
 }
 
 async function change(
@@ -79,7 +79,9 @@ async function change(
   if ('problem' in result) return told(`Nothing was changed: ${result.problem}`);
   const bytes = encodeFile(result.text, loaded.file.encoding);
   if (bytes === null)
-    return told('Nothing was changed: the file is in Latin-1, and new_str holds characters that it has not.');
+    return told(
+      'Nothing was changed: the file is encoded in Latin-1, and new_str contains characters that Latin-1 does not have.',
+    );
   const failure = await write(loaded.path, bytes, workspace, signal);
   if (failure !== null) return told(`${path} was not changed: ${failure}`);
   remember(workspace, loaded.path, loaded.bytes);
@@ -88,7 +90,7 @@ async function change(
 
 function unfit(path: string, loaded: Exclude<Loaded, { kind: 'text' }>): string {
   if (loaded.kind === 'unfit') return loaded.problem;
-  return loaded.kind === 'directory' ? `${path} is a directory.` : `There is no ${path}.`;
+  return loaded.kind === 'directory' ? `${path} is a directory.` : `${path} does not exist.`;
 }
 
 function excerpt({ text, line, lines }: { text: string; line: number; lines: number }): string {
@@ -109,7 +111,7 @@ async function remove(path: string, workspace: Workspace, signal: AbortSignal): 
 }
 
 function ended(outcome: Awaited<ReturnType<Workspace['run']>>): string | null {
-  if (outcome.kind !== 'exited') return `it ${outcome.kind.replaceAll('-', ' ')}.`;
+  if (outcome.kind !== 'exited') return `the command ended as ${outcome.kind}.`;
   return outcome.exitCode === 0 ? null : outcome.stderr.trim().slice(0, 300);
 }
 
@@ -139,7 +141,7 @@ export function replaceOnce(text: string, old: string, replacement: string): Edi
   if (text.includes(old, at + 1)) {
     const lines = linesOf(text, old);
     return {
-      problem: `old_str occurs ${lines.length} times, in lines ${lines.slice(0, 20).join(', ')}. Add lines around it until it occurs once.`,
+      problem: `old_str occurs ${lines.length} times, on lines ${lines.slice(0, 20).join(', ')}. Add lines around it until it occurs once.`,
     };
   }
   const changed = text.slice(0, at) + replacement + text.slice(at + old.length);
@@ -181,7 +183,7 @@ function lineAt(text: string, at: number): number {
 /** Lines that a mistake is sought in, times those that it has. */
 const MOST_COMPARED = 2_000_000;
 
-/** The commonest mistake is in the blanks; the model is told where, not given the benefit of a doubt. */
+/** The commonest mistake is in the whitespace; the model is told where, not given the benefit of a doubt. */
 function nearMiss(text: string, old: string): string {
   const wanted = old.trim().split('\n').map(squeeze);
   if (wanted.join('') === '') return '';
@@ -189,8 +191,8 @@ function nearMiss(text: string, old: string): string {
   if (lines.length * wanted.length > MOST_COMPARED) return '';
   const near = lines.findIndex((_, index) => wanted.every((line, offset) => lines[index + offset] === line));
   return near === -1
-    ? ' View the file and copy the lines as they are.'
-    : ` Lines ${near + 1} to ${near + wanted.length} differ from it in blanks alone: copy them as they are.`;
+    ? ' View the file and copy the lines exactly.'
+    : ` Lines ${near + 1} to ${near + wanted.length} differ from it only in whitespace: copy them exactly.`;
 }
 
 function squeeze(text: string): string {

@@ -8,9 +8,9 @@ const SHELL = 'b=$(command -v bash) || b=/bin/sh; exec "$b" -c "$1"';
 
 /** Runs a command of the agent. Its exit code and the limits it hits are results. @throws what the session throws */
 export async function executeBash(command: string, workspace: Workspace, signal: AbortSignal): Promise<ToolOutcome> {
-  if (command.includes('\0')) return told('The command holds a NUL byte and was not run.');
+  if (command.includes('\0')) return told('The command contains a NUL byte and was not run.');
   if (Buffer.byteLength(command) >= LONGEST_COMMAND) {
-    return told(`The command is too long and was not run. Put its text into a file with file_editor, and run that.`);
+    return told(`The command is too long and was not run. Write it to a file with file_editor and run that.`);
   }
   const tail = new OutputTail();
   const outcome = await workspace.exec(['/bin/sh', '-c', SHELL, 'sh', command], signal, tail.take);
@@ -20,14 +20,14 @@ export async function executeBash(command: string, workspace: Workspace, signal:
       return { text: output, exitCode: outcome.exitCode, repeat: true };
     case 'timed-out': {
       const late = `did not end within ${workspace.actionS} s`;
-      if (!outcome.survived) return { ...lost(`${late} and took its container with it`, output), exitCode: TIMED_OUT };
-      const text = `The command ${late} and was stopped. Until then:\n${output}`;
+      if (!outcome.survived) return { ...lost(`${late} and its container was lost`, output), exitCode: TIMED_OUT };
+      const text = `The command ${late} and was stopped. Output until then:\n${output}`;
       return { text, exitCode: TIMED_OUT, repeat: false };
     }
     case 'out-of-memory':
-      return lost('used more memory than there is and was stopped', output);
+      return lost('ran out of memory and was stopped', output);
     case 'out-of-disk':
-      return lost('wrote more than the disk holds and was stopped', output);
+      return lost('ran out of disk space and was stopped', output);
   }
 }
 
@@ -38,7 +38,7 @@ const LONGEST_COMMAND = 128 * 1024;
 const TIMED_OUT = 124;
 
 function lost(what: string, output: string): ToolOutcome {
-  const text = `The command ${what}; every file is as it was before it. Until then:\n${output}`;
+  const text = `The command ${what}; all files are as they were before it. Output until then:\n${output}`;
   return { text, repeat: false, lost: true };
 }
 
@@ -58,10 +58,10 @@ async function shown({ stdout, stderr, ...outcome }: ExecOutcome, tail: OutputTa
       if (text === '' && !allParts) return [];
       const clipped = clipOutput(text);
       const file = clipped === text || !isThere ? null : await keep(text, name, where);
-      return [`[${name}]\n\n${clipped}${file === null ? '' : `\n[All of it is in ${file}.]`}`];
+      return [`[${name}]\n\n${clipped}${file === null ? '' : `\n[The full output is in ${file}.]`}`];
     }),
   );
-  return parts.flat().join('\n\n') || 'It printed nothing.';
+  return parts.flat().join('\n\n') || 'The command printed nothing.';
 }
 
 /** Outside the repository; named by the command's hash, so that the file reappears in a rebuilt container. */
@@ -102,7 +102,7 @@ export class OutputTail {
     const end = this.end()
       .toString('utf8')
       .replace(/^[^\n]*\n/, '');
-    return `${beginning}\n[… ${missing} bytes left out …]\n${end}`;
+    return `${beginning}\n[… ${missing} bytes omitted …]\n${end}`;
   }
 
   private end(): Buffer {

@@ -22,9 +22,12 @@ export async function loadFile(path: string, workspace: Workspace, signal: Abort
     real = found.real;
     bytes = found.kind === 'file' ? await workspace.read(real, LARGEST + 1, signal) : null;
   }
-  if (bytes === null) return { kind: 'unfit', problem: `${path} is no regular file that can be read.` };
+  if (bytes === null) return { kind: 'unfit', problem: `${path} is not a readable regular file.` };
   if (bytes.length > LARGEST) {
-    return { kind: 'unfit', problem: `${path} is larger than ${LARGEST / 1024 / 1024} MiB. Use execute_bash for it.` };
+    return {
+      kind: 'unfit',
+      problem: `${path} is larger than ${LARGEST / 1024 / 1024} MiB. Use execute_bash to read or change it.`,
+    };
   }
   const file = decodeFile(bytes);
   if (file === null) return { kind: 'unfit', problem: `${path} is a binary file.` };
@@ -144,7 +147,7 @@ export async function view(
   const loaded = await loadFile(path, workspace, signal);
   switch (loaded.kind) {
     case 'missing':
-      return told(`There is no ${path}.`);
+      return told(`${path} does not exist.`);
     case 'unfit':
       return told(loaded.problem);
     case 'directory':
@@ -165,7 +168,7 @@ function viewText(path: string, text: string, { view_range: range, concise }: Fi
     return `Lines ${first} to ${Math.min(end, count)} of ${count} of ${path}:\n${numbered(text, first, end)}`;
   }
   if (concise === true && path.endsWith('.py')) {
-    return `Classes and functions of ${path} (${counted(count, 'line')}); view a view_range for more:\n${outline(text)}`;
+    return `Classes and functions of ${path} (${counted(count, 'line')}); use view_range to see more:\n${outline(text)}`;
   }
   return count === 0 ? `${path} is empty.` : `${path} (${counted(count, 'line')}):\n${numbered(text, 1, count)}`;
 }
@@ -173,8 +176,8 @@ function viewText(path: string, text: string, { view_range: range, concise }: Fi
 async function list(path: string, workspace: Workspace, signal: AbortSignal): Promise<string> {
   const outcome = await workspace.run(['/bin/sh', '-c', LIST, 'sh', path], {}, signal);
   const entries = outcome.stdout.split('\n').filter((entry) => entry !== '');
-  if (entries.length === 0) return `${path} holds nothing but hidden entries, if any.`;
+  if (entries.length === 0) return `${path} is empty, except for any hidden entries.`;
   const shown = clipChars(entries.slice(0, MOST_ENTRIES).join('\n'), LONGEST_LIST);
   const more = entries.length > MOST_ENTRIES ? `\n[… ${entries.length - MOST_ENTRIES} more …]` : '';
-  return `${path}, two levels deep, hidden entries left out:\n${shown}${more}`;
+  return `${path}, two levels deep, without hidden entries:\n${shown}${more}`;
 }

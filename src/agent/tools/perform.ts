@@ -30,7 +30,7 @@ export function describeOutcome(action: Action, { text, exitCode }: ToolOutcome)
 export function describeWithdrawn(count: number): string {
   if (count === 0) return '';
   const which = count === 1 ? 'the action before this one that changed it' : `the ${count} actions before this one`;
-  return `\nBefore, no command could be started in the container any more. It was rebuilt without ${which}.`;
+  return `\nBefore this, the container could no longer start any command. It was rebuilt without ${which}.`;
 }
 
 /** The `file_editor` tool. Edits are computed in bestk, so the image needs no editor. @throws what the session throws */
@@ -67,7 +67,7 @@ async function change(path: string, edit: FileEdit, workspace: Workspace, signal
 const LONGEST_PATH = 4096;
 
 function pathProblem(path: string): string | null {
-  if (path.includes('\0')) return 'The path holds a NUL byte.';
-  if (Buffer.byteLength(path) >= LONGEST_PATH) return 'The path is longer than any path can be.';
+  if (path.includes('\0')) return 'The path contains a NUL byte.';
+  if (Buffer.byteLength(path) >= LONGEST_PATH) return 'The path is too long.';
   return path.split('/').includes('..') ? 'Write the path without "..".' : null;
 }

@@ -29,14 +29,14 @@ export async function search(
   signal: AbortSignal,
 ): Promise<ToolOutcome> {
   if (!isFit(term) || !isFit(path))
-    return told(`Search for one line of text, without NUL bytes, of at most ${LONGEST} characters.`);
+    return told(`Search for a single line of text of at most ${LONGEST} characters, without NUL bytes.`);
   const where = workspace.resolve(path);
   const outcome = await workspace.exec(['/bin/sh', '-c', SCRIPT, 'sh', term, where], signal);
   if (outcome.kind !== 'exited') {
     const lost = outcome.kind === 'timed-out' && outcome.survived ? {} : { lost: true as const };
-    return { ...told('The search took more than there is room for. Search in a smaller place.'), ...lost };
+    return { ...told('The search ran out of time, memory or disk space. Search in a smaller directory.'), ...lost };
   }
-  if (outcome.exitCode === 3) return told(`There is no "${path}".`);
+  if (outcome.exitCode === 3) return told(`"${path}" does not exist.`);
   const trouble = outcome.exitCode > 1 ? ` (${outcome.stderr.slice(0, 300)})` : '';
   return told(describeMatches(term, where, outcome.stdout) ?? `No matches for "${term}" in ${where}${trouble}.`);
 }
@@ -58,14 +58,14 @@ function isCounts(lines: readonly string[]): boolean {
 
 function describeFiles(term: string, where: string, lines: readonly string[]): string {
   if (lines.length > MANY_FILES) {
-    return `More than ${MANY_FILES} files in ${where} hold "${term}" (${lines.length}). Search for something rarer, or in a smaller place.`;
+    return `More than ${MANY_FILES} files in ${where} contain "${term}" (${lines.length}). Search for something rarer, or in a smaller directory.`;
   }
   const files = lines.map((line) => {
     const [, file = line, count = '0'] = COUNT.exec(line) ?? [];
     return `${file} (${counted(Number(count), 'match', 'matches')})`;
   });
-  const hold = lines.length === 1 ? 'holds' : 'hold';
-  return `${counted(lines.length, 'file')} in ${where} ${hold} "${term}":\n${files.join('\n')}`;
+  const contain = lines.length === 1 ? 'contains' : 'contain';
+  return `${counted(lines.length, 'file')} in ${where} ${contain} "${term}":\n${files.join('\n')}`;
 }
 
 function isFit(argument: string): boolean {

@@ -33,7 +33,7 @@ export function clipOutput(output: string): string {
       ? output
       : [
           ...lines.slice(0, KEPT_LINES),
-          `[… ${cut} of ${lines.length} lines left out …]`,
+          `[… ${cut} of ${lines.length} lines omitted …]`,
           ...lines.slice(-KEPT_LINES),
         ].join('\n');
   return clipChars(kept, 2 * KEPT_CHARS);
@@ -49,7 +49,7 @@ export function clipChars(text: string, limit: number): string {
   if (text.length <= limit) return text;
   const half = Math.floor(limit / 2);
   const [head, tail] = [text.slice(0, half), text.slice(-half)];
-  return `${withoutHalf(head)}\n[… ${text.length - 2 * half} characters left out …]\n${withoutHalf(tail)}`;
+  return `${withoutHalf(head)}\n[… ${text.length - 2 * half} characters omitted …]\n${withoutHalf(tail)}`;
 }
 
 /** Removes half a surrogate pair left by cutting. */

@@ -11,12 +11,12 @@ function spec(name: string, description: string, properties: Record<string, Para
 const COMMON: readonly ToolSpec[] = [
   spec(
     'file_editor',
-    `Looks at and changes files. What one call changes is there in the next.
+    `Views and changes files. Changes persist between calls.
 - view: a file with line numbers, or a directory two levels deep without hidden entries
 - create: a new file; fails when the path already exists
-- str_replace: replaces old_str, which must occur exactly once and match to the last blank, by new_str
-- insert: puts new_str after line insert_line (0 = before the first line)
-- undo_edit: takes back the last change that file_editor made to the file`,
+- str_replace: replaces old_str, which must occur exactly once and match exactly, including whitespace, with new_str
+- insert: inserts new_str after line insert_line (0 = before the first line)
+- undo_edit: undoes the last change that file_editor made to the file`,
     {
       command: {
         type: 'string',
@@ -30,13 +30,13 @@ const COMMON: readonly ToolSpec[] = [
         type: 'string',
         description: 'For str_replace: the new text, empty to delete. For insert: the lines.',
       },
-      insert_line: { type: 'integer', description: 'For insert: the line after which the text goes.' },
+      insert_line: { type: 'integer', description: 'For insert: the line after which the text is inserted.' },
       view_range: {
         type: 'array',
         items: { type: 'integer' },
         description: 'For view: [first, last] line, counted from 1; last -1 = to the end.',
       },
-      concise: { type: 'boolean', description: 'For view: of a Python file, its classes and functions alone.' },
+      concise: { type: 'boolean', description: 'For view of a Python file: only its classes and functions.' },
     },
     ['command', 'path'],
   ),
@@ -62,8 +62,8 @@ const FINISH: Readonly<Record<Role, readonly [what: string, result: string]>> = 
   solver: ['Ends the work and submits the repository as it is.', 'One or two sentences on what was done.'],
   author: ['Ends the work and submits the scripts as they are.', 'One or two sentences on what they tell apart.'],
   judge: [
-    'Ends the look with your verdict. Nothing else is kept.',
-    'Your verdict, in the form that you are asked for.',
+    'Ends your inspection with your verdict. Nothing else is kept.',
+    'Your verdict, in the form you were asked for.',
   ],
 };
 

@@ -21,6 +21,8 @@ import type { UploadJob } from './uploaded-runs.js';
 const IN_PASSING_BYTES = 32 * 1024;
 const LONGEST_REQUEST_MS = 60_000;
 const LONGEST_UPLOAD_MS = 600_000;
+/** Heap of each thread, of the 4 GiB that the service has. */
+const MOST_MB = 1_536;
 
 export type IntakeJob =
   | { readonly body: Uint8Array; readonly how: Submission }
@@ -65,8 +67,8 @@ export class ThreadedIntake extends RunIntake {
       (key, request, { submitter }) => tools.runs.submit(key, request, submitter),
       tools.store,
     );
-    this.requests = new JobThreads(thread, LONGEST_REQUEST_MS);
-    this.uploads = new JobThreads(thread, LONGEST_UPLOAD_MS);
+    this.requests = new JobThreads(thread, LONGEST_REQUEST_MS, 1, MOST_MB);
+    this.uploads = new JobThreads(thread, LONGEST_UPLOAD_MS, 1, MOST_MB);
   }
 
   override async submit(body: Uint8Array | null, how: Submission): Promise<AcceptedRun> {

@@ -13,13 +13,15 @@ export interface LogToRead {
 /** Largest record read without a thread: it takes at most some hundredths of a second, whatever its content. */
 const RECORD_IN_PASSING_BYTES = 256 * 1024;
 const LONGEST_RECORD_MS = 30_000;
+/** Heap of a thread that reads what a sandbox left, of the 4 GiB that a worker has. */
+const MOST_MB = 1_024;
 
 /** Reads records of regression runs, large ones in threads, so that other runs continue meanwhile. */
 export class ThreadedRecords {
   private readonly threads: JobThreads<RecordToRead, RecordedTests>;
 
   constructor(thread = new URL('./reading-thread.js', import.meta.url), longestMs = LONGEST_RECORD_MS) {
-    this.threads = new JobThreads(thread, longestMs);
+    this.threads = new JobThreads(thread, longestMs, 1, MOST_MB);
   }
 
   readonly read = async (record: RunRecord, signal: AbortSignal): Promise<RecordedTests> => {
@@ -40,7 +42,7 @@ export class ThreadedLogs {
   private readonly threads: JobThreads<LogToRead, TestStatuses>;
 
   constructor(thread = new URL('./reading-thread.js', import.meta.url), longestMs = LONGEST_LOG_MS) {
-    this.threads = new JobThreads(thread, longestMs);
+    this.threads = new JobThreads(thread, longestMs, 1, MOST_MB);
   }
 
   readonly read: LogReader = async (log, signal) => {

@@ -57,6 +57,16 @@ export class SandboxLostError extends UnavailableError {
   }
 }
 
+/** Other processes had the CPU: that what ran in the sandbox did not end is not its own doing. */
+export class SandboxStarvedError extends SandboxLostError {
+  static readonly code = 'sandbox-starved';
+  override readonly code = SandboxStarvedError.code;
+
+  constructor(detail: string) {
+    super(`the machine was busy: ${detail}`);
+  }
+}
+
 /** The model endpoint does not answer, or kept failing after the retries. */
 export class ModelUnavailableError extends UnavailableError {
   readonly code = 'model-unavailable';

@@ -77,9 +77,16 @@ function refuseCrumbs(request: Request, response: Response): void {
   };
 }
 
-/** Refuses bodies of unknown types, which would otherwise be silently ignored. */
+/** Methods that anybody may use on open paths: nobody without a key has the service wait for a body. */
+const WITHOUT_BODY: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
+
+/** Refuses bodies of requests that only read, and bodies of unknown types, which would otherwise be silently ignored. */
 export function requireKnownType(uploads: Uploads) {
   return (request: Request, response: Response, next: NextFunction): void => {
+    if (WITHOUT_BODY.has(request.method) && hasBody(request)) {
+      next(new BadRequestException(`Send a ${request.method} request without a body.`));
+      return;
+    }
     const types = uploads.get(pathOf(request)) ?? ['application/json'];
     if (!hasBody(request) || (request.is([...types]) !== false && saysUtf8(request))) {
       next();

@@ -27,15 +27,23 @@ export function callerOf(request: IncomingMessage): Caller {
   return callers.get(request) ?? { key: null, address: '' };
 }
 
-/** Leading 16-bit groups of an IPv6 address that identify one customer's network (a /64). */
-const OWN_GROUPS = 4;
+/** 16-bit groups of an IPv6 address, and the leading ones that identify one customer's network (a /64). */
+const [GROUPS, OWN_GROUPS] = [8, 4];
 
 /** The name under which a caller's usage is counted. */
 export function nameOf({ key, address }: Caller): string {
   if (key !== null) return `key ${key.name}`;
   return address.includes(':') && !address.includes('.')
-    ? `network ${address.split(':').slice(0, OWN_GROUPS).join(':')}`
+    ? `network ${groupsOf(address).slice(0, OWN_GROUPS).join(':')}`
     : `address ${address}`;
+}
+
+/** An IPv6 address's groups, with the zeros that `::` stands for. */
+function groupsOf(address: string): readonly string[] {
+  const [front = [], back] = address.split('::').map((part) => part.split(':').filter((group) => group !== ''));
+  if (back === undefined) return front;
+  const zeros = GROUPS - front.length - back.length;
+  return [...front, ...Array.from({ length: zeros }, () => '0'), ...back];
 }
 
 function offeredKey(request: Request): string {

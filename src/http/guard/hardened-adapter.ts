@@ -77,7 +77,7 @@ function bareAnswer(problem: Problem): string {
 type Socket = IncomingMessage['socket'];
 
 interface ConnectionLimits {
-  /** Most open connections; above that, the oldest idle one is closed for a new one. */
+  /** Most open connections; above that, the oldest idle one is closed for a new one, else the oldest that still sends. */
   readonly connections: number;
   /** How long a client may leave an answer unread, in ms. */
   readonly unreadMs: number;
@@ -93,8 +93,8 @@ const CONNECTION_LIMITS: ConnectionLimits = {
 
 /** A server's open connections: clients cannot keep others out by holding connections, or fill the memory by not reading. */
 export class Connections {
-  /** In order of arrival, each with its number of unanswered requests. */
-  private readonly open = new Map<Duplex, number>();
+  /** In order of arrival, each with its unanswered request. */
+  private readonly open = new Map<Duplex, IncomingMessage | null>();
 
   constructor(
     server: Server,
@@ -102,18 +102,19 @@ export class Connections {
   ) {
     server.on('connection', (socket: Socket) => {
       if (this.open.size >= limits.connections) this.makeRoom(socket);
-      this.open.set(socket, 0);
+      this.open.set(socket, null);
       socket.once('close', () => this.open.delete(socket));
     });
-    server.on('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
+    server.on('request', (request: IncomingMessage, response: ServerResponse) => {
+      const { socket } = request;
       // Refuses pipelining, with which one client could have hundreds of answers produced in one turn.
       if (this.isAnswering(socket)) {
         socket.destroy();
         return;
       }
-      this.count(socket, 1);
+      this.open.set(socket, request);
       response.once('close', () => {
-        this.count(socket, -1);
+        if (this.open.has(socket)) this.open.set(socket, null);
       });
     });
     // Node calls this if nothing has moved for that long, even within one large write.
@@ -125,7 +126,7 @@ export class Connections {
 
   /** Whether a request on this connection is unanswered: an answer to later input would be taken for its answer. */
   isAnswering(socket: Duplex): boolean {
-    return (this.open.get(socket) ?? 0) > 0;
+    return this.open.get(socket) != null;
   }
 
   /** Whether so many bytes are unread that no further answer should be produced. */
@@ -136,17 +137,10 @@ export class Connections {
   }
 
   private makeRoom(newest: Socket): void {
-    for (const [socket, requests] of this.open) {
-      if (requests > 0) continue;
-      socket.destroy();
-      this.open.delete(socket);
-      return;
-    }
-    newest.destroy();
-  }
-
-  private count(socket: Socket, change: number): void {
-    const requests = this.open.get(socket);
-    if (requests !== undefined) this.open.set(socket, requests + change);
+    const all = [...this.open];
+    const [oldest = newest] =
+      all.find(([, request]) => request === null) ?? all.find(([, request]) => request?.complete === false) ?? [];
+    oldest.destroy();
+    this.open.delete(oldest);
   }
 }

@@ -167,7 +167,8 @@ async function* parquetRows(path: string): AsyncGenerator<Value> {
       rowStart = rowEnd;
     }
   } catch (error) {
-    throw new BadInputError(`is not a parquet file that can be read: ${(error as Error).message}`, { file: path });
+    const { message } = error as Error;
+    throw new BadInputError(`is not a readable parquet file: ${message}.`, { file: path }, 'Download the file again.');
   }
 }
 

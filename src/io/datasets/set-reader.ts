@@ -53,7 +53,7 @@ function parseNumpyTexts(text: string): string[] | undefined {
   if (open === -1 || close < open || !AROUND_NUMPY.test(around.slice(0, LONGEST_AROUND))) return undefined;
   const inside = whole.slice(open + 1, close).trim();
   const items: string[] = [];
-  const token = /(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)")(?:\s*,\s*|\s+|$)/y;
+  const token = /(?:'((?:[^'\\]|\\.){0,1000000})'|"((?:[^"\\]|\\.){0,1000000})")(?:\s*,\s*|\s+|$)/y;
   while (token.lastIndex < inside.length) {
     const match = token.exec(inside);
     if (match === null) return undefined;

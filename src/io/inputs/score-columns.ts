@@ -121,7 +121,8 @@ export function parsePythonList(text: string): (number | boolean | string | null
   if (inside === undefined) return undefined;
   const body = inside.trim().replace(/,$/, '');
   const items: (number | boolean | string | null)[] = [];
-  const token = /\s*(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|([^\s,'"[\](){}]+))\s*(,|$)/y;
+  // Counted: without a limit, the engine's stack overflows on a text of 8 MB.
+  const token = /\s*(?:'((?:[^'\\]|\\.){0,1000000})'|"((?:[^"\\]|\\.){0,1000000})"|([^\s,'"[\](){}]+))\s*(,|$)/y;
   while (token.lastIndex < body.length) {
     const match = token.exec(body);
     if (match === null) return undefined;

@@ -1,4 +1,4 @@
-import { SandboxLostError } from '../../core/errors/unavailable.js';
+import { SandboxStarvedError } from '../../core/errors/unavailable.js';
 import type { ExecOutcome, ExecRequest } from '../../ports/sandbox.js';
 import { type Container, type RunningExec, decodeOutput } from './container.js';
 import { runPlain } from './own-commands.js';
@@ -183,7 +183,7 @@ const AROUND_S = 1;
  * Detects a command that reached its deadline because other processes used the CPU: it got less than its CPU time,
  * although it wanted to compute. A command that hardly computed was waiting for something else, and would also do so on
  * an idle machine.
- * @throws SandboxLostError when the command was kept from the CPU
+ * @throws SandboxStarvedError when the command was kept from the CPU
  */
 export function assertServed(
   { before, after }: { readonly before: CpuTimes | null; readonly after: CpuTimes | null },
@@ -194,5 +194,5 @@ export function assertServed(
   const had = Math.max(used, deadlineS - (after.waited - before.waited));
   if (had >= cpuS || used < AROUND_S + IDLE * deadlineS) return;
   const seconds = used.toFixed(1);
-  throw new SandboxLostError(`the machine was busy: a command had ${seconds} s of the CPU in ${String(deadlineS)} s`);
+  throw new SandboxStarvedError(`a command had ${seconds} s of the CPU in ${String(deadlineS)} s`);
 }

@@ -37,9 +37,9 @@ describe('view', () => {
     ['a directory with a slash', { path: `${P}/` }, /sub\/\nsub\/deep\.py/],
     ['through a link', { path: `${P}/link.txt` }, /1\tone/],
     ['what is relative', { path: 'pkg/lines.txt' }, /1\tone/],
-    ['what is not there', { path: `${P}/none` }, /^There is no/],
-    ['a dangling link', { path: `${P}/dangling` }, /no regular file that can be read/],
-    ['a device', { path: '/dev/zero' }, /no regular file that can be read/],
+    ['what is not there', { path: `${P}/none` }, /does not exist/],
+    ['a dangling link', { path: `${P}/dangling` }, /not a readable regular file/],
+    ['a device', { path: '/dev/zero' }, /not a readable regular file/],
     ['a binary file', { path: `${P}/binary.bin` }, /binary file/],
     ['a huge file', { path: `${P}/huge.txt` }, /larger than 4 MiB/],
     ['a way out of the repository', { path: `${P}/../../etc/passwd` }, /without "\.\."/],
@@ -77,10 +77,10 @@ describe('changes', () => {
   });
 
   it.each([
-    ['matches twice', { old_str: 'o' }, /occurs 3 times, in lines 1, 2, 4/],
+    ['matches twice', { old_str: 'o' }, /occurs 3 times, on lines 1, 2, 4/],
     ['overlaps itself', { old_str: 'ee' }, /^The file/],
     ['matches nothing', { old_str: 'six' }, /does not occur.*View the file/],
-    ['differs in blanks', { old_str: 'two \n  three' }, /Lines 2 to 3 differ from it in blanks alone/],
+    ['differs in blanks', { old_str: 'two \n  three' }, /Lines 2 to 3 differ from it only in whitespace/],
     ['is empty', { old_str: '' }, /old_str is empty/],
     ['is the same', { old_str: 'one', new_str: 'one' }, /the same/],
   ])('tell the model of an old_str that %s', async (_name, edit, words) => {
@@ -97,7 +97,7 @@ describe('changes', () => {
     ['below a file', { command: 'create', path: `${P}/lines.txt/x`, file_text: '' }, /was not created/],
     ['without text', { command: 'create', path: `${P}/new` }, /needs file_text/],
     ['in a directory', { command: 'str_replace', path: P, old_str: 'a' }, /is a directory/],
-    ['in what is not there', { command: 'str_replace', path: `${P}/none`, old_str: 'a' }, /There is no/],
+    ['in what is not there', { command: 'str_replace', path: `${P}/none`, old_str: 'a' }, /does not exist/],
     ['in a binary file', { command: 'insert', path: `${P}/binary.bin`, insert_line: 0, new_str: 'a' }, /binary/],
     ['behind the end', { command: 'insert', path: `${P}/lines.txt`, insert_line: 6, new_str: 'a' }, /0 to 5/],
     ['without a line', { command: 'insert', path: `${P}/lines.txt`, new_str: 'a' }, /needs insert_line/],
@@ -130,15 +130,15 @@ describe('search', () => {
     [
       'a directory: Python files without hidden ones',
       ['needle', P],
-      /^1 file in .* holds "needle":\nsub\/deep\.py \(1 match\)$/,
+      /^1 file in .* contains "needle":\nsub\/deep\.py \(1 match\)$/,
     ],
     ['a file: its lines', ['needle', `${P}/sub/deep.py`], /deep\.py \(1 line\):\n1:needle \[a-z\]\* needle$/],
     ['what looks like a pattern', ['[a-z]*', P], /deep\.py/],
     ['what looks like an option', ['-dash', P], /deep\.py/],
     ['other files where no Python file has it', ['FIVE', P], /lines\.txt|link\.txt/],
     ['nothing', ['nowhere to be found', P], /^No matches/],
-    ['no place', ['x', `${P}/none`], /^There is no/],
-    ['several lines', ['a\nb', P], /one line/],
+    ['no place', ['x', `${P}/none`], /does not exist/],
+    ['several lines', ['a\nb', P], /single line/],
   ])('in %s', async (_name, [term, path], words) => {
     expect(await world.search(term ?? '', path)).toMatch(words);
   });
@@ -161,8 +161,8 @@ describe('commands', () => {
   it.each([
     ['waits for input', 'cat; read x; echo "got $x"', /got/],
     ['leaves a daemon behind', '(sleep 300 &) ; sleep 300 & echo started', /started/],
-    ['prints a line without end', 'head -c 3000000 /dev/zero | tr "\\0" y', /characters left out/],
-    ['prints many lines', 'seq 100000', /\n40\n\[… \d+ of \d+ lines left out …\]\n[^]*\n99999\n100000\n/],
+    ['prints a line without end', 'head -c 3000000 /dev/zero | tr "\\0" y', /characters omitted/],
+    ['prints many lines', 'seq 100000', /\n40\n\[… \d+ of \d+ lines omitted …\]\n[^]*\n99999\n100000\n/],
     ['prints what is no text', "printf '\\377\\376\\000ok'", /ok/],
   ])('that %s come back', async (_name, command, words) => {
     const { text, exitCode } = await world.bash(command);
@@ -173,7 +173,9 @@ describe('commands', () => {
 
   it('that print much leave all of it in a file', async () => {
     const { text } = await world.bash('seq 1000; seq 2000 3000 >&2');
-    const [out = '', err = ''] = [...text.matchAll(/^\[All of it is in (\S+)\.\]$/gm)].map(([, file = '']) => file);
+    const [out = '', err = ''] = [...text.matchAll(/^\[The full output is in (\S+)\.\]$/gm)].map(
+      ([, file = '']) => file,
+    );
     expect((await world.bash(`wc -l <${out}; wc -l <${err}`)).text).toBe('[STDOUT]\n\n1000\n1001\n');
     expect(await world.edit({ command: 'view', path: out, view_range: [500, 501] })).toMatch(/500\t500\n +501\t501$/);
     const path = `${P}/long.txt`;
@@ -185,7 +187,7 @@ describe('commands', () => {
   });
 
   it('that print nothing say so, and to a model that was trained on empty parts show these', async () => {
-    expect((await world.bash('true')).text).toBe('It printed nothing.');
+    expect((await world.bash('true')).text).toBe('The command printed nothing.');
     await using trained = await agentWorld(20, true);
     expect((await trained.bash('true')).text).toBe('[STDOUT]\n\n\n\n[STDERR]\n\n');
   });
@@ -216,7 +218,7 @@ describe('limits', () => {
     await using small = await agentWorld();
     const outcome = await small.bash('python3 -c "x = bytearray(2_000_000_000); print(len(x))"');
     expect(outcome).toMatchObject({ lost: true, repeat: false });
-    expect(outcome.text).toMatch(/more memory than there is[^]*as it was before/);
+    expect(outcome.text).toMatch(/ran out of memory[^]*as they were before/);
   });
 });
 
@@ -280,6 +282,6 @@ time.sleep(1)`;
     await using own = await agentWorld(1);
     const said = await own.bash('kill -STOP $PPID; sleep 60');
     expect(said).toMatchObject({ lost: true, exitCode: 124, repeat: false });
-    expect(said.text).toMatch(/took its container with it; every file is as it was before/);
+    expect(said.text).toMatch(/its container was lost; all files are as they were before/);
   });
 });

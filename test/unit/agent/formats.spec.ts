@@ -185,7 +185,7 @@ describe('calls as real models write them', () => {
   ])('are told, not guessed: %s', (_name, text) => {
     const { call, problem } = xml.read(completion(text));
     const told = call === null ? problem : readAction(call);
-    expect(JSON.stringify(told)).toMatch(/holds no complete function call|There is no function/);
+    expect(JSON.stringify(told)).toMatch(/contains no complete function call|There is no function/);
   });
 
   it('keep what closes them inside a value', () => {
@@ -308,7 +308,7 @@ describe('an action', () => {
       { name: 'constructor', parameters: {} },
       /no function "constructor".*file_editor, execute_bash/,
     ],
-    ['a missing parameter', { name: 'search', parameters: {} }, /search is not valid: "search_term" is missing/],
+    ['a missing parameter', { name: 'search', parameters: {} }, /search is invalid: "search_term" is missing/],
     [
       'a wrong range',
       { name: 'file_editor', parameters: { command: 'view', path: '/x', view_range: '1-20' } },

@@ -44,7 +44,7 @@ describe('failures', () => {
     const sandbox = logSandbox((command) => (command === 'greedy' ? outOfMemory : null));
     const made = await rolloutWorld({}, { sandbox }).run([runs('a'), runs('greedy'), runs('b'), submits]);
     expect(ran(made.patch)).toEqual(['a', 'b']);
-    expect(made.steps[1]?.observation).toMatch(/more memory than there is[^]*until then/);
+    expect(made.steps[1]?.observation).toMatch(/ran out of memory[^]*until then/);
   });
 
   it('of a command that could not be stopped are told: its container is gone, and what it did with it', async () => {
@@ -53,7 +53,7 @@ describe('failures', () => {
     expect(ran(made.patch)).toEqual(['a', 'b']);
     expect(made.steps[1]).toMatchObject({
       exit_code: 124,
-      observation: expect.stringMatching(/took its container with it; every file is as it was before/) as string,
+      observation: expect.stringMatching(/its container was lost; all files are as they were before/) as string,
     });
   });
 

@@ -45,6 +45,17 @@ describe('jobs in threads', () => {
     expect(await next).toBe('next');
   });
 
+  it('are ended by more memory than they may take, without the process', async () => {
+    const jobs = new JobThreads<object, unknown>(
+      module('const all = []; while (true) all.push({ n: [] });'),
+      60_000,
+      1,
+      16,
+    );
+    await expect(jobs.run({})).rejects.toMatchObject({ code: 'bad-input' });
+    expect(await jobs.runOr({}, 'unread')).toBe('unread');
+  });
+
   it('are killed when they take too long', async () => {
     await expect(threads('while (true) {}', 50).run({})).rejects.toMatchObject({ code: 'bad-input' });
   });

@@ -1,6 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Names } from '../../../src/io/datasets/set-reader.js';
 import { parsePythonList } from '../../../src/io/inputs/score-columns.js';
 import { readScoreMatrix } from '../../../src/io/inputs/score-matrix.js';
 import type { ScoredIssue } from '../../../src/statistics/curves/scored-issue.js';
@@ -156,4 +157,10 @@ describe('a Python list', () => {
       expect(parsePythonList(text)).toBeUndefined();
     },
   );
+
+  it('refuses a text too long to be looked at, instead of failing', () => {
+    const long = 'a'.repeat(9_000_000);
+    expect(parsePythonList(`['${long}']`)).toBeUndefined();
+    expect(Names.safeParse(`['a' '${long}']`).success).toBe(false);
+  });
 });

@@ -43,6 +43,7 @@ describe('candidates as the hybrid sees them', () => {
       abstained('a', 'regression', 'infrastructure'),
       abstained('a', 'execution_free', 'prompt-too-long'),
       abstained('b', 'execution_free', 'infrastructure'),
+      { ...abstained('b', 'regression', 'infrastructure'), evidence: { starved: true } },
       abstained('b', 'reproduction', 'no-tests'),
     ];
     const described = describeCandidates([candidate('a', RIGHT), candidate('b', WRONG)], verdicts, '');

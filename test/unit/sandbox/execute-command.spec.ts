@@ -1,7 +1,7 @@
 import { CappedBytes, type Container } from '../../../src/sandbox/container/container.js';
 import { assertServed, type CpuTimes } from '../../../src/sandbox/container/command-outcome.js';
 import { runRequest, type Ran } from '../../../src/sandbox/container/execute-command.js';
-import { EngineDiskFullError, SandboxLostError } from '../../../src/core/errors/unavailable.js';
+import { EngineDiskFullError, SandboxStarvedError } from '../../../src/core/errors/unavailable.js';
 import { go, limits } from '../../fixtures/sandbox-commands.js';
 
 const said = (text: string): CappedBytes => {
@@ -76,7 +76,7 @@ describe('a command that is stopped by the wall’s clock', () => {
   it('has been kept from the CPU where others computed all the time: its sandbox counts as lost', () => {
     expect(() => {
       assertServed({ before: none, after: after(6, 35) }, LIMITS);
-    }).toThrow(new SandboxLostError('the machine was busy: a command had 6.0 s of the CPU in 40 s'));
+    }).toThrow(new SandboxStarvedError('a command had 6.0 s of the CPU in 40 s'));
   });
 
   it('is asked about only where its CPU is limited', async () => {
@@ -98,7 +98,7 @@ describe('a command that is stopped by the wall’s clock', () => {
     const plain = await runRequest(ground, { argv: ['t'], deadlineS: 1 }, false, go);
     expect(plain.outcome.kind).toBe('timed-out');
     const starved = runRequest(ground, { argv: ['t'], cpuS: 2, deadlineS: 1 }, false, go);
-    await expect(starved).rejects.toBeInstanceOf(SandboxLostError);
+    await expect(starved).rejects.toBeInstanceOf(SandboxStarvedError);
     expect(asked.map((argv) => argv.join(' ').includes('ulimit'))).toEqual([false, true]);
     expect(times).toEqual([]);
   });

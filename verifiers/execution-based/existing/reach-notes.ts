@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { asJson } from '../../../src/core/json.js';
+import { asJson, listOf } from '../../../src/core/json.js';
 import { moduleLabel } from '../../../src/core/run/issue.js';
 import { readPatch } from '../../../src/core/patch/patch.js';
 import type { DistinctPatch } from '../execution-context.js';
@@ -13,9 +13,9 @@ const Reached = z.object({
   s: z.enum(['passed', 'failed', 'skipped']),
   k: z.string(),
   d: z.number(),
-  r: z.array(z.int()),
+  r: listOf(z.int()),
 });
-const Functions = z.object({ f: z.string(), k: z.string(), n: z.array(z.tuple([z.string(), z.int(), z.int()])) });
+const Functions = z.object({ f: z.string(), k: z.string(), n: listOf(z.tuple([z.string(), z.int(), z.int()])) });
 const LeftOut = z.object({ o: z.string(), k: z.string() });
 const Note = z.union([Reached, Functions, LeftOut]);
 

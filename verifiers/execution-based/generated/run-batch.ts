@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { SandboxLostError } from '../../../src/core/errors/unavailable.js';
+import { SandboxStarvedError } from '../../../src/core/errors/unavailable.js';
 import { CellOutcome, type GeneratedTest } from '../../../src/core/run/generated-test.js';
 import type { ExecOutcome, ExecRequest, Ids, SandboxSession } from '../../../src/ports/sandbox.js';
 import {
@@ -52,7 +52,7 @@ const PER_TEST_SLACK_S = 5;
  * Runs generated tests in one session under the exit-code-and-nonce protocol (exit 0 solved, 2 not solved, anything
  * else broken); solved and not solved both need proof that the script reached its own end. At least the first test gets
  * a run; those without one need a fresh session.
- * @throws SandboxLostError if a test was starved of CPU, and what the session or `keep` throws: infrastructure, never a
+ * @throws SandboxStarvedError if a test was starved of CPU, and what the session or `keep` throws: infrastructure, never a
  * verdict
  */
 export async function runBatch(
@@ -103,7 +103,7 @@ export async function runBatch(
   const { count, stopped } = reports;
   if (count < tests.length && !stopped && !isInnocent(ended, count)) take(count, { ...culprit(ended), isolated });
   await Promise.all(kept);
-  if (reports.starved) throw new SandboxLostError('the machine was busy: a test did not have its seconds of the CPU');
+  if (reports.starved) throw new SandboxStarvedError('a test did not have its seconds of the CPU');
 }
 
 function driverCall({ context, dialect, tests }: DrivenBatch, folder: string, user: Ids | null): ExecRequest {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { asSmallJson, listOf } from '../../../src/core/json.js';
 import type { Issue } from '../../../src/core/run/issue.js';
 import { type Sandbox, sandboxSpec } from '../../../src/ports/sandbox.js';
 import { inInstanceEnvironment } from '../drivers/test-dialect.js';
@@ -114,7 +115,8 @@ interface TracedCall {
   readonly raised: boolean;
 }
 
-const Rows = z.array(z.tuple([z.string(), z.int().min(1), z.int().min(0), z.boolean()])).max(1_000);
+const Rows = listOf(z.tuple([z.string(), z.int().min(1), z.int().min(0), z.boolean()]));
+const MOST_VALUES = 5_000;
 const HAS_CODE = /^[ \t]*(?:>>> |import[ \t]+\w|from[ \t]+[\w.]+[ \t]+import\b)/m;
 
 /**
@@ -135,10 +137,6 @@ export async function tracedCalls(sandbox: Sandbox, issue: Issue, signal: AbortS
 
 /** The last line of the trace's output; empty if that is not a list of calls. */
 export function readCalls(stdout: string): readonly TracedCall[] {
-  try {
-    const rows = Rows.safeParse(JSON.parse(stdout.trim().split('\n').at(-1) ?? ''));
-    return (rows.data ?? []).map(([path, line, depth, raised]) => ({ path, line: line - 1, depth, raised }));
-  } catch {
-    return [];
-  }
+  const rows = Rows.safeParse(asSmallJson(stdout.trim().split('\n').at(-1) ?? '', MOST_VALUES));
+  return (rows.data ?? []).map(([path, line, depth, raised]) => ({ path, line: line - 1, depth, raised }));
 }

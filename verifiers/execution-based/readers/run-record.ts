@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { listOf } from '../../../src/core/json.js';
 import { type ControlEnd, withoutFailingTest } from '../existing/failing-test.js';
 import { readReport, linesOf, StatusByTest, type TestReport, type TestStatus, TooMuchError } from './test-report.js';
 
@@ -46,7 +47,7 @@ const Note = z.object({
   t: z.string().min(1).max(2_000),
   s: z.enum(['passed', 'failed', 'skipped']),
   k: z.string(),
-  c: z.array(z.string()).optional(),
+  c: listOf(z.string()).optional(),
 });
 
 /** Uses the probe's notes; if the probe saw no test, the runner's report. Linear, except for sorting the names. */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { SaxesParser } from 'saxes';
-import { asJson } from '../../../src/core/json.js';
+import { asSmallJson, listOf } from '../../../src/core/json.js';
 import type { TestReportKind } from '../../../src/core/run/generated-test.js';
 
 /** Status of each test in a report, by name; if a test appears more than once, the worst. */
@@ -14,6 +14,8 @@ export const MOST_TESTS = 500_000;
 const MOST_CHARACTERS = 64 * 1024 * 1024;
 const MOST_LINES = 5_000_000;
 const LONGEST_LINE = 16_384;
+/** Of a report that is one JSON document: far more than fits into one that tells of tests. */
+const MOST_VALUES = 1_000_000;
 
 /** The report is larger than any test runner's. */
 export class TooMuchError extends Error {}
@@ -137,8 +139,8 @@ type Told = readonly (readonly [name: string, word: string])[];
 
 const Jest = z
   .object({
-    testResults: z.array(
-      z.object({ name: z.string(), assertionResults: z.array(z.object({ fullName: z.string(), status: z.string() })) }),
+    testResults: listOf(
+      z.object({ name: z.string(), assertionResults: listOf(z.object({ fullName: z.string(), status: z.string() })) }),
     ),
   })
   .transform(({ testResults }): Told =>
@@ -147,7 +149,7 @@ const Jest = z
     ),
   );
 const RSpec = z
-  .object({ examples: z.array(z.object({ full_description: z.string(), status: z.string() })) })
+  .object({ examples: listOf(z.object({ full_description: z.string(), status: z.string() })) })
   .transform(({ examples }): Told => examples.map(({ full_description, status }) => [full_description, status]));
 const NOTHING: Told = [];
 const Document = z.union([Jest, RSpec]).catch(NOTHING);
@@ -157,7 +159,7 @@ export function documentReport(stdout: string): TestReport {
   const tests = new StatusByTest();
   const begin = Math.max(stdout.lastIndexOf('\n{"'), stdout.startsWith('{"') ? 0 : -1);
   if (begin === -1) return tests.all;
-  const told = Document.parse(asJson(stdout.slice(begin).trimStart().split('\n', 1)[0] ?? ''));
+  const told = Document.parse(asSmallJson(stdout.slice(begin).trimStart().split('\n', 1)[0] ?? '', MOST_VALUES));
   for (const [name, word] of told) tests.note(name, statusOf(word));
   return tests.all;
 }

@@ -49,6 +49,18 @@ describe('connections of a server', () => {
     for (const { socket } of [streaming, ...held]) socket.destroy();
   });
 
+  it('ends the oldest that still sends when all are asking, and none that is answered', async () => {
+    const streaming = await begin('GET /stream HTTP/1.1\r\nHost: localhost\r\n\r\n');
+    const slow = 'POST /stream HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{';
+    const held = await Promise.all([slow, slow, slow].map((half) => begin(half)));
+    await Promise.all([streaming, ...held].map(({ socket }) => once(socket, 'data')));
+    const answer = await fetch(`http://127.0.0.1:${port}/`);
+    expect(await answer.text()).toBe('ok');
+    await Promise.race(held.map(({ closed }) => closed));
+    expect(streaming.socket.closed).toBe(false);
+    for (const { socket } of [streaming, ...held]) socket.destroy();
+  });
+
   it('ends one whose client does not read, and knows how much waits', async () => {
     const { socket, closed } = await begin('GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n');
     socket.pause();
@@ -119,6 +131,11 @@ describe('a connection', () => {
     [
       'says two lengths',
       `POST /v1/runs HTTP/1.1\r\n${HEAD}Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
+      400,
+    ],
+    [
+      'reads and has a body',
+      `GET /healthz HTTP/1.1\r\n${HEAD}Content-Type: application/json\r\nContent-Length: 9\r\n\r\n{`,
       400,
     ],
     ['has a method of its own', `BREW /v1/runs HTTP/1.1\r\n${HEAD}\r\n`, 400],

@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import type { Request, Response } from 'express';
 import { limitHeldBodies } from '../../../../src/http/guard/bodies.js';
-import { identify, TokenBuckets } from '../../../../src/http/guard/caller.js';
+import { identify, nameOf, TokenBuckets } from '../../../../src/http/guard/caller.js';
 
 describe('an allowance', () => {
   it('is used up at once, refills steadily, and no further than it was', () => {
@@ -25,6 +25,22 @@ describe('an allowance', () => {
     expect(buckets.take('busy', 2, 0)).toBe(2);
     expect(buckets.take('name 19000', 2, 1_000)).toBe(1);
     expect(buckets.take('name 0', 2, 0)).toBe(0);
+  });
+});
+
+describe('callers without a key', () => {
+  it.each([
+    ['2001:db8::1', 'network 2001:db8:0:0'],
+    ['2001:db8::2', 'network 2001:db8:0:0'],
+    ['2001:db8:0:1::2', 'network 2001:db8:0:1'],
+    ['2001:db8::1:2:3:4:5', 'network 2001:db8:0:1'],
+    ['2001:db8:1:2:3:4:5:6', 'network 2001:db8:1:2'],
+    ['::1', 'network 0:0:0:0'],
+    ['::', 'network 0:0:0:0'],
+    ['::ffff:10.0.0.1', 'address ::ffff:10.0.0.1'],
+    ['10.0.0.1', 'address 10.0.0.1'],
+  ])('from %s count as %s', (address, name) => {
+    expect(nameOf({ key: null, address })).toBe(name);
   });
 });
 

@@ -188,8 +188,16 @@ describe('data sets', () => {
   });
 
   it('refuse damaged parquet, empty folders and labels that are none', async () => {
-    const cut = parquet(DATA_SET_ROWS.verified).slice(0, 200);
-    await expect(instances(written('cut.parquet', cut))).rejects.toThrow(/is not a parquet file that can be read/);
+    const sound = parquet(DATA_SET_ROWS.verified);
+    const boundless = sound.slice();
+    // The length of the footer.
+    new DataView(boundless.buffer).setUint32(boundless.length - 8, 0x7fffffff, true);
+    for (const damaged of [sound.slice(0, 200), boundless]) {
+      await expect(instances(written('damaged.parquet', damaged))).rejects.toMatchObject({
+        message: expect.stringMatching(/damaged\.parquet: is not a readable parquet file: /) as string,
+        next: 'Download the file again.',
+      });
+    }
     const empty = join(folder, 'empty');
     mkdirSync(empty);
     await expect(instances(empty)).rejects.toThrow(/contains no data files/);

@@ -1,6 +1,8 @@
+import { SandboxStarvedError } from '../../../../src/core/errors/unavailable.js';
 import type { GeneratedTest } from '../../../../src/core/run/generated-test.js';
 import { TestRun } from '../../../../verifiers/execution-based/generated/run-batch.js';
 import { createCellWorker } from '../../../../verifiers/execution-based/execution-based.js';
+import { forEach } from '../../../../verifiers/execution-based/execution-context.js';
 import { exited, FakeSandbox, type FakeSessionView } from '../../../fakes/fake-sandbox.js';
 import { MemoryResultStore } from '../../../fakes/memory-result-store.js';
 import { playSuite } from '../../../fakes/suite-player.js';
@@ -63,4 +65,12 @@ it('runs a test again, in a fresh container, that others kept from the CPU, and 
   const runs = await run(sandbox, [calcTest('one', 'True'), calcTest('two', 'true')], null);
   expect(runs.map(({ outcome }) => outcome)).toEqual(['not-solved', 'not-solved']);
   expect(new Set(sessions).size).toBe(2);
+});
+
+it('says of a patch that others kept from the CPU each time that this was not its doing', async () => {
+  const patch = { representative: 'a', candidateIds: ['a'], source: RIGHT };
+  const verdicts = await forEach([patch], 'regression', () =>
+    Promise.reject(new SandboxStarvedError('others computed')),
+  );
+  expect(verdicts).toMatchObject([{ kind: 'abstained', reason: 'infrastructure', evidence: { starved: true } }]);
 });

@@ -1,3 +1,5 @@
+import { z } from 'zod';
+import { listOf } from '../../../../src/core/json.js';
 import { readRecord } from '../../../../verifiers/execution-based/readers/run-record.js';
 import { readReport } from '../../../../verifiers/execution-based/readers/test-report.js';
 import { expectLinear, LINEAR_MS } from '../../../fixtures/linear-time.js';
@@ -131,6 +133,25 @@ describe('what runners print', () => {
     expect(of(jest.slice(0, -5))).toEqual({});
     const examples = [{ full_description: 'Calc adds', status: 'failed' }];
     expect(of(JSON.stringify({ version: '3', examples }))).toEqual({ 'Calc adds': 'failed' });
+    expect(of(JSON.stringify({ examples: [...examples, {}] }))).toEqual({});
+  });
+});
+
+describe('a hostile document', () => {
+  it('is refused by its number of values before it is parsed', () => {
+    const examples = [{ full_description: 'adds', status: 'passed', more: Array.from({ length: 1_000_000 }, () => 0) }];
+    expect(of(JSON.stringify({ examples }))).toEqual({});
+  });
+
+  it('is left at its first wrong element', () => {
+    let read = 0;
+    const wrong = z.unknown().refine(() => {
+      read += 1;
+      return false;
+    });
+    expect(listOf(wrong).safeParse([1, 2, 3]).error?.issues).toMatchObject([{ path: [0] }]);
+    expect(read).toBe(1);
+    expect(listOf(z.int()).parse([1, 2])).toEqual([1, 2]);
   });
 });
 
