@@ -43,8 +43,8 @@ export class CommandRun implements AsyncDisposable {
     // The model clients have already retried; the container is not to blame.
     if ('failure' in result) throw result.failure;
     // A budget belongs to this run; one with a larger budget can continue from here.
-    if (result.exit_reason !== 'budget_limit') await journal.finish(result);
-    return result;
+    if (result.exit_reason === 'budget_limit') return result;
+    return { ...(await journal.finish(result)), ...namesOf(this.parts.task) };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -165,7 +165,8 @@ function endedEarly(outcome: ExecOutcome): Ended {
     const next = 'Use an image with Python 3.5 or later, which a program needs to find its model.';
     throw new BadInputError('has no python3.', { field: 'environment.image' }, next);
   }
-  return { ended: 'own', code: outcome.kind === 'exited' ? outcome.exitCode : 1, tail: outcome.stderr };
+  // Without a report, the forwarder's 0 says nothing about the program.
+  return { ended: 'own', code: (outcome.kind === 'exited' && outcome.exitCode) || 1, tail: outcome.stderr };
 }
 
 function reasonOf({ ended, code }: Ended): ExitReason {
