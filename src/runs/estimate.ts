@@ -71,11 +71,13 @@ export async function estimateAll(
   const shared = allocation?.most == null ? null : sharedBy(requests, { dependencies, asking }, allocation);
   const parts = own.map(([part, ends]) => {
     const most = part === 'rollouts' || part === 'progress' ? shared?.[part] : undefined;
-    return [part, most === undefined ? ends : { ...ends, high: lesser(ends.high, most) }] as const;
+    return [part, most === undefined ? ends : ofEach(lesser)(ends, most)] as const;
   });
   const sum = total(each.map((one, index) => within(requests[index]?.budget ?? null, total(Object.values(one)))));
-  const high = lesser(sum.high, total(parts.map(([, ends]) => ends)).high);
-  return { ...between({ ...sum, high }), parts: parts.map(([part, ends]) => ({ part, ...between(ends) })) };
+  return {
+    ...between(ofEach(lesser)(sum, total(parts.map(([, ends]) => ends)))),
+    parts: parts.map(([part, ends]) => ({ part, ...between(ends) })),
+  };
 }
 
 /** Sum of estimates for runs made one after another. */
@@ -101,7 +103,9 @@ function partsOf(one: Estimated, allocation: EstimatedAllocation | null): Parts 
   const names = checkRequest(request, dependencies);
   const samples = request.candidates === null;
   const first = samples ? firstWave(request, allocation) : rangeOf(0);
-  const [told, branched] = samples ? [request.refine, request.branch] : [0, 0];
+  // A program's steps cannot be repeated, so nothing branches from them.
+  const branches = dependencies.agentsOf(request).some(({ format }) => format !== 'command') ? request.branch : 0;
+  const [told, branched] = samples ? [request.refine, branches] : [0, 0];
   const later = told + branched;
   const all = sumOf([first, rangeOf(0, later)]);
   // Both waves are verified again together; whether there is a second wave is only known later.
@@ -130,11 +134,12 @@ function sharedBy(
   requests: readonly RunRequest[],
   settings: Settings,
   { firstOf, most }: EstimatedAllocation,
-): Readonly<Record<keyof Sampled, Cost>> {
+): Sampled {
   const atFirst = requests.reduce((sum, request) => sum + firstOf(request), 0);
-  const rollouts = rangeOf(Math.max(most ?? 0, atFirst));
-  const ofDearest = (part: keyof Sampled): Cost =>
-    requests.map((request) => dearest({ ...settings, request }, part, rollouts).high).reduce(greater, NONE);
+  // An issue gets its first rollouts whole or not at all, so a limit below their sum may leave some of it unused.
+  const rollouts = rangeOf(atFirst <= (most ?? 0) ? atFirst : 0, most ?? 0);
+  const ofDearest = (part: keyof Sampled): Ends =>
+    requests.map((request) => dearest({ ...settings, request }, part, rollouts)).reduce(ofEach(greater), NOTHING);
   return { rollouts: ofDearest('rollouts'), progress: ofDearest('progress') };
 }
 

@@ -8,7 +8,7 @@ import { namesOf } from '../loop/rollout-run.js';
 import type { ExitReason, RolloutParts } from '../loop/rollout-task.js';
 import { ContainerStuckError, type Workspace } from '../tools/workspace.js';
 import { FORWARDER } from './forwarder.js';
-import { type Ended, Lines, ModelRoute } from './model-route.js';
+import { type Ended, Lines, ModelRoute, seconds } from './model-route.js';
 
 /** Outside memory file systems, where engines write files differently, and accessible to any image's user. */
 const FOLDER = '/var/tmp/bestk-agent';
@@ -55,6 +55,7 @@ export class CommandRun implements AsyncDisposable {
     const { trajectory } = this.parts.tools.settings;
     const folder = `${FOLDER}/${globalThis.crypto.randomUUID()}`;
     const over = new AbortController();
+    const began = performance.now();
     const route = new ModelRoute(this.parts, { workspace, folder, signal: AbortSignal.any([signal, over.signal]) });
     const outcome = await this.run({ workspace, folder, route }, signal).catch((error: unknown) => {
       signal.throwIfAborted();
@@ -66,7 +67,10 @@ export class CommandRun implements AsyncDisposable {
     await route.idle();
     if (outcome === null) return { failure: route.failure };
     const isThere = outcome.kind === 'exited';
-    const ended = route.ended ?? endedEarly(outcome);
+    const ended = {
+      ...(route.ended ?? endedEarly(outcome)),
+      seconds: seconds(performance.now() - (route.answeredAt ?? began)),
+    };
     const patch = isThere
       ? await this.patch(workspace, signal)
       : { ...LOST, problem: `the program ended ${outcome.kind}` };
@@ -150,7 +154,8 @@ const LOST = { patch: '', leftOut: [] };
 
 /** The results of a program. */
 interface Left {
-  readonly ended: Ended;
+  /** With the seconds since the last answer. */
+  readonly ended: Ended & { readonly seconds: number };
   readonly patch: ExtractedPatch & { readonly problem: string | null };
   /** Its trajectory file; null if it wrote none. */
   readonly file: Uint8Array | null;
@@ -176,8 +181,8 @@ function reasonOf({ ended, code }: Ended): ExitReason {
 
 const NO_COUNTS = { input_tokens: null, cached_input_tokens: null, output_tokens: null, llm_s: 0, env_s: 0 };
 
-function lastStep(command: string, { code, tail }: Ended): RolloutStep {
-  return { ...NO_COUNTS, thought: '', action: command, observation: tail, exit_code: code };
+function lastStep(command: string, { code, tail, seconds: env_s }: Left['ended']): RolloutStep {
+  return { ...NO_COUNTS, thought: '', action: command, observation: tail, exit_code: code, env_s };
 }
 
 /** The program's own steps; the last one holds the totals of all calls, which cannot be assigned to single steps. */

@@ -49,7 +49,8 @@ export class ModelRoute {
   /** The error that prevented a model's answer; null if there is none. */
   failure: unknown = null;
   private asked = 0;
-  private answeredAt: number | null = null;
+  /** When the program got its last answer, by `performance.now()`. */
+  answeredAt: number | null = null;
 
   constructor(
     private readonly parts: RolloutParts,
@@ -185,7 +186,7 @@ export class ModelRoute {
   }
 }
 
-function seconds(ms: number): number {
+export function seconds(ms: number): number {
   return Math.round(ms) / 1000;
 }
 

@@ -290,6 +290,15 @@ it.each([
   }
 });
 
+it('the last step has the time since the last answer, or since the start where the program asks nothing', async () => {
+  const { run } = world(async () => {
+    await new Promise((resolve) => setTimeout(resolve, 30));
+    return exited(0);
+  });
+  const { steps } = await run();
+  expect(steps.at(-1)?.env_s).toBeGreaterThanOrEqual(0.02);
+});
+
 it('the forwarder itself refuses what bestk would not read, so that no program waits for ever', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'bestk-forwarder-'));
   const program = String.raw`
