@@ -103,9 +103,7 @@ function partsOf(one: Estimated, allocation: EstimatedAllocation | null): Parts 
   const names = checkRequest(request, dependencies);
   const samples = request.candidates === null;
   const first = samples ? firstWave(request, allocation) : rangeOf(0);
-  // A program's steps cannot be repeated, so nothing branches from them.
-  const branches = dependencies.agentsOf(request).some(({ format }) => format !== 'command') ? request.branch : 0;
-  const [told, branched] = samples ? [request.refine, branches] : [0, 0];
+  const [told, branched] = samples ? [request.refine, branchesOf(one)] : [0, 0];
   const later = told + branched;
   const all = sumOf([first, rangeOf(0, later)]);
   // Both waves are verified again together; whether there is a second wave is only known later.
@@ -120,6 +118,11 @@ function partsOf(one: Estimated, allocation: EstimatedAllocation | null): Parts 
     ),
     tests: names.includes('eb') ? tested(one, rangeOf(1, pools.length)) : NOTHING,
   };
+}
+
+/** A program's steps cannot be repeated, so nothing branches from them. */
+function branchesOf({ request, dependencies }: Estimated): number {
+  return dependencies.agentsOf(request).some(({ format }) => format !== 'command') ? request.branch : 0;
 }
 
 /** How soon rollouts agree, or which issue gets the next, is unknown; the midpoint is used as likely. */

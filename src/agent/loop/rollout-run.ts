@@ -50,16 +50,14 @@ export class RolloutRun implements AsyncDisposable {
   private async load(paid: number): Promise<void> {
     const { tools, journal, task, format, begun } = this.parts;
     const stored = [...begun, ...(await journal.steps())];
-    await this.container.drop();
-    this.container.withdraw(this.steps.length);
+    await this.container.clear();
     this.steps.length = 0;
     this.conversation = this.newConversation();
     for (const step of stored) {
       this.container.withdraw(step.withdrawn);
       this.remember(step);
     }
-    const others = stored.slice(paid).map((step) => asStep(step, format));
-    await task.onKnown(tools.settings.model, tokensOf(others));
+    await task.onKnown(tools.settings.model, tokensOf(stored.slice(paid).map((step) => asStep(step, format))));
   }
 
   private newConversation(): Conversation {
@@ -108,8 +106,7 @@ export class RolloutRun implements AsyncDisposable {
     this.remember(step);
     const { exit_code, llm_s, env_s } = step;
     const { call } = format.read(completion);
-    const tool = call?.name ?? null;
-    const told = { step: this.steps.length, tool, gist: gistOf(call), exit_code, llm_s, env_s };
+    const told = { step: this.steps.length, tool: call?.name ?? null, gist: gistOf(call), exit_code, llm_s, env_s };
     await task.onStep({ candidate_id: task.candidateId, ...told });
     return null;
   }
