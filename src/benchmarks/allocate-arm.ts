@@ -3,14 +3,16 @@ import { DEFAULT_K, RunRequest } from '../core/run/run-request.js';
 import { RunResult } from '../core/run/run-result.js';
 import type { Jobs } from '../jobs/jobs.js';
 import type { BenchmarkStore } from '../ports/benchmark-store.js';
+import type { ResultStore } from '../ports/result-store.js';
 import { hasEnded, type RunStore } from '../ports/run-store.js';
-import { allocate, type Allocation, allocationTag } from '../runs/allocate.js';
+import { allocate, type Allocation, allocationTag, type Keep, Round } from '../runs/allocate.js';
 import { jobOfRun } from '../runs/parts.js';
 import { allocationBudget, type BenchmarkPlan, type SentArm } from './plan.js';
 
 export interface AllocationTools {
   readonly benchmarks: BenchmarkStore;
   readonly runs: RunStore;
+  readonly results: ResultStore;
   readonly jobs: Jobs;
   readonly ended: Wakeup;
   /** Identifies the settings that runs are executed under. */
@@ -22,19 +24,21 @@ interface Allocated {
   readonly submitter: string;
   readonly plan: BenchmarkPlan;
   readonly arm: SentArm;
+  /** When the benchmark was started or resumed: what failed before is sampled again. */
+  readonly since: string;
 }
 
 const LOOK_EVERY_MS = 100;
 
 /**
  * Samples the issues of a greedy arm by separate runs, then sets each of the arm's runs to the number of rollouts its issue
- * got. Earlier samples, by any process, are reused: the same decisions are repeated. Does nothing if a run of the arm has
- * already been handed over.
+ * got. Each round's decision is stored, and samples are reused, so that any process continues where another ended, whatever
+ * was spent meanwhile. Does nothing if a run of the arm has already been handed over.
  * @param stop whether to start nothing more
  */
 export async function allocateArm(
   tools: AllocationTools,
-  { id, submitter, plan, arm }: Allocated,
+  { id, submitter, plan, arm, since }: Allocated,
   stop: (spent: Allocation['spent']) => boolean,
   signal: AbortSignal,
 ): Promise<void> {
@@ -46,10 +50,24 @@ export async function allocateArm(
   const sample = (request: RunRequest): Promise<RunResult | null> => {
     const tagged = { ...request, tags: [...(request.tags ?? []), allocationTag(id)] };
     const key = `benchmark ${id} ${arm.name} ${request.issue.instance_id} first ${request.k}`;
-    return runToEnd(tools, { key, request: tagged, submitter }, signal);
+    return runToEnd(tools, { key, request: tagged, submitter, since }, signal);
   };
-  const budget = allocationBudget(plan, arm);
-  const granted = await allocate(requests, { atOnce: plan.concurrency, budget, sample, stop });
+  const keep: Keep = async (number, decide) => {
+    const key = `benchmark ${id} ${arm.name} round ${number}`;
+    const known = Round.safeParse(await tools.results.get(key));
+    if (known.success) return known.data;
+    const round = decide();
+    // The end is not kept: once failed runs are resumed, allocation goes on.
+    if (round.length > 0) await tools.results.put(key, 'allocation', round);
+    return round;
+  };
+  const granted = await allocate(requests, {
+    atOnce: plan.concurrency,
+    budget: allocationBudget(arm),
+    sample,
+    stop,
+    keep,
+  });
   signal.throwIfAborted();
   for (const [index, request] of granted.entries()) {
     const row = rows[index];
@@ -60,15 +78,22 @@ export async function allocateArm(
 /** @returns null if the run failed or was cancelled */
 async function runToEnd(
   { runs, jobs, ended, setup }: AllocationTools,
-  { key, request, submitter }: { readonly key: string; readonly request: RunRequest; readonly submitter: string },
+  {
+    key,
+    request,
+    submitter,
+    since,
+  }: Pick<Allocated, 'submitter' | 'since'> & {
+    readonly key: string;
+    readonly request: RunRequest;
+  },
   signal: AbortSignal,
 ): Promise<RunResult | null> {
   signal.throwIfAborted();
   const { run } = await runs.create(key, request, { submitter, setup: await setup() });
-  if (run.status === 'failed' || run.status === 'cancelled') {
-    await runs.update(run.id, { status: 'queued', failure: null }, { statuses: ['failed', 'cancelled'] });
-  }
-  if (run.status !== 'done') await jobs.submit(jobOfRun(run.id, submitter));
+  const opened = { status: 'queued', failure: null } as const;
+  const again = run.updated_at < since && (await runs.update(run.id, opened, { statuses: ['failed', 'cancelled'] }));
+  if (again || !hasEnded(run.status)) await jobs.submit(jobOfRun(run.id, submitter));
   for (;;) {
     const { rings } = ended;
     const status = (await runs.statusOf(run.id)) ?? 'cancelled';

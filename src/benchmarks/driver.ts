@@ -20,7 +20,7 @@ import { runCurve } from '../reports/benchmark/arms.js';
 import { jobOfRun } from '../runs/parts.js';
 import { allocateArm } from './allocate-arm.js';
 import { gradedIn, gradeOneOfMany, namedByArm } from './grade-arms.js';
-import { BenchmarkPlan, reasonToStop, type SentArm, type Tally } from './plan.js';
+import { BenchmarkPlan, reasonToStop, samplingEnds, type SentArm, type Tally } from './plan.js';
 
 /** What a process needs to run benchmarks. */
 export interface DriverTools {
@@ -55,11 +55,11 @@ export function benchmarkHandler(tools: DriverTools): JobHandler<z.infer<typeof 
     perform: async ({ benchmark_id }, { signal }) => {
       const benchmark = await tools.benchmarks.get(benchmark_id);
       if (benchmark?.status !== 'running') return;
-      const { submitter } = benchmark;
+      const { submitter, updated_at: since } = benchmark;
       const plan = BenchmarkPlan.parse(benchmark.plan);
       const sealed = (await tools.benchmarks.sealed(benchmark_id)) as Readonly<Record<string, SealedContent>>;
       try {
-        await new Drive(tools, { id: benchmark_id, submitter, plan, sealed }, signal).toEnd();
+        await new Drive(tools, { id: benchmark_id, submitter, plan, sealed, since }, signal).toEnd();
       } catch (error) {
         signal.throwIfAborted();
         // A transient failure is retried when open benchmarks are taken up again; a defect would recur each time.
@@ -77,7 +77,11 @@ interface Driven {
   readonly submitter: string;
   readonly plan: BenchmarkPlan;
   readonly sealed: Readonly<Record<string, SealedContent>>;
+  /** When it was started or resumed. */
+  readonly since: string;
 }
+
+type Spent = Pick<Tally, 'tokens' | 'usd'>;
 
 class Drive {
   private readonly grading = new Map<string, Promise<void>>();
@@ -91,7 +95,10 @@ class Drive {
   private failure: { readonly error: unknown } | null = null;
   /** Greedy arms whose issues do not have all their rollouts yet. */
   private readonly allocating = new Map<string, Promise<void>>();
-  private tallied: Tally = { failed: 0, tokens: 0, usd: 0 };
+  /** Spending of greedy arms on sampling, which precedes that of their runs. */
+  private readonly sampled = new Map<string, Spent>();
+  private counts: readonly BenchmarkCount[] = [];
+  private failed = 0;
 
   constructor(
     private readonly tools: DriverTools,
@@ -113,6 +120,7 @@ class Drive {
     const { tools, driven, signal } = this;
     const { benchmarks, ended } = tools;
     using leaving = abortedAtEnd(signal);
+    await this.count(await benchmarks.counts(driven.id));
     for (const arm of driven.plan.arms) if (arm.allocate === 'greedy') this.allocate(arm, leaving.signal);
     for (let [seen, rings] = ['', 0]; ;) {
       if (seen !== '') await ended.wait(rings, LOOK_EVERY_MS, signal);
@@ -138,8 +146,8 @@ class Drive {
     const open = counts.filter(({ status }) => !hasEnded(status));
     const waiting = runsIn(open.filter(({ handed }) => !handed));
     const underWay = runsIn(open) - waiting;
-    this.tallied = await this.tally(counts);
-    const note = reasonToStop(plan, this.tallied);
+    await this.count(counts);
+    const note = reasonToStop(plan, this.tally());
     if (note === null && waiting > 0) await this.begin(Math.max(0, plan.concurrency - underWay));
     const gradable = this.isGraded ? await benchmarks.gradable(id) : [];
     for (const [instance, own] of grouped(gradable, ({ instance_id }) => instance_id)) this.grade(instance, own);
@@ -165,12 +173,12 @@ class Drive {
 
   /** Allocates rollouts to the issues of an arm before its runs are handed over. */
   private allocate(arm: SentArm, signal: AbortSignal): void {
-    const { id, submitter, plan } = this.driven;
-    const stop = ({ tokens, usd }: Pick<Tally, 'tokens' | 'usd'>): boolean => {
-      const { failed, ...others } = this.tallied;
-      return reasonToStop(plan, { failed, tokens: others.tokens + tokens, usd: others.usd + usd }) !== null;
+    const { id, submitter, plan, since } = this.driven;
+    const stop = (spent: Spent): boolean => {
+      this.sampled.set(arm.name, spent);
+      return samplingEnds(plan, this.tally());
     };
-    const done = allocateArm(this.tools, { id, submitter, plan, arm }, stop, signal)
+    const done = allocateArm(this.tools, { id, submitter, plan, arm, since }, stop, signal)
       .catch((error: unknown) => {
         if (!signal.aborted) this.failure ??= { error };
       })
@@ -182,17 +190,25 @@ class Drive {
   }
 
   /** Failures count unless they were caused by the run's input. */
-  private async tally(counts: readonly BenchmarkCount[]): Promise<Tally> {
+  private async count(counts: readonly BenchmarkCount[]): Promise<void> {
     const { id, plan } = this.driven;
-    const sum = (value: (count: BenchmarkCount) => number): number =>
-      counts.reduce((total, count) => total + value(count), 0);
     const failed =
       plan.max_failures === undefined ? [] : await this.tools.benchmarks.runs(id, { statuses: ['failed'] });
-    return {
-      failed: failed.filter(({ failure }) => failure?.code !== 'bad-input').length,
-      tokens: sum(({ tokens }) => tokens),
-      usd: sum(({ usd }) => usd ?? 0),
+    this.failed = failed.filter(({ failure }) => failure?.code !== 'bad-input').length;
+    this.counts = counts;
+  }
+
+  /** Runs of a greedy arm count the sampling again that preceded them, so the larger sum is what the arm has spent. */
+  private tally(): Tally {
+    const sum = (key: keyof Spent): number => {
+      const ofArm = ({ name }: SentArm): number =>
+        this.counts.reduce((total, count) => total + (count.arm === name ? (count[key] ?? 0) : 0), 0);
+      return this.driven.plan.arms.reduce(
+        (total, arm) => total + Math.max(ofArm(arm), this.sampled.get(arm.name)?.[key] ?? 0),
+        0,
+      );
     };
+    return { failed: this.failed, tokens: sum('tokens'), usd: sum('usd') };
   }
 
   /**

@@ -64,20 +64,9 @@ interface Allocated {
   readonly candidates?: unknown;
 }
 
-/** Share of a budget that sampling may use; a fifth is kept for verification, as in each run. */
-const FOR_SAMPLING = 0.8;
-
-/** Limits of an arm's greedy rollouts: the arm's own, or else the sampling share of the benchmark's. */
-export function allocationBudget(
-  { budget: whole }: Pick<SentBench, 'budget'>,
-  { budget: own = {} }: Pick<SentArm, 'budget'>,
-): AllocationBudget {
-  const most = (limit: number | undefined): number | null => (limit === undefined ? null : limit * FOR_SAMPLING);
-  return {
-    rollouts: own.rollouts ?? null,
-    tokens: own.tokens ?? most(whole.tokens),
-    usd: own.usd ?? most(whole.usd),
-  };
+/** The arm's own limits of its greedy rollouts. */
+export function allocationBudget({ budget: own = {} }: Pick<SentArm, 'budget'>): AllocationBudget {
+  return { rollouts: own.rollouts ?? null, tokens: own.tokens ?? null, usd: own.usd ?? null };
 }
 
 export const Grading = z.strictObject({
@@ -161,6 +150,15 @@ export function reasonToStop(
   if (budget.tokens !== undefined && tokens >= budget.tokens) return `the budget of ${budget.tokens} tokens is spent`;
   if (budget.usd !== undefined && usd >= budget.usd) return `the budget of ${budget.usd} US dollars is spent`;
   return null;
+}
+
+/** Share of a budget that sampling may use; a fifth is kept for verification, as in each run. */
+const FOR_SAMPLING = 0.8;
+
+/** Whether greedy arms sample nothing more: what all arms have spent leaves only verification its share. */
+export function samplingEnds({ budget, ...plan }: Parameters<typeof reasonToStop>[0], tally: Tally): boolean {
+  const share = (limit: number | undefined): number | undefined => limit && limit * FOR_SAMPLING;
+  return reasonToStop({ ...plan, budget: { tokens: share(budget.tokens), usd: share(budget.usd) } }, tally) !== null;
 }
 
 /** @throws BadInputError naming the field */

@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { isEligible } from '../../verifiers/hybrid/entry.js';
 import { type Standing, standingOf } from '../../verifiers/hybrid/look-ahead.js';
 import { submitted } from '../core/run/candidate.js';
@@ -37,6 +38,10 @@ interface IssueState {
   isOver: boolean;
 }
 
+/** Issues by position, each with its new total number of rollouts. */
+export const Round = z.array(z.object({ index: z.int().min(0), rollouts: z.int().positive() })).readonly();
+export type Round = z.infer<typeof Round>;
+
 /**
  * Decides which issues get the next rollouts: after each has its first ones, those with the highest expected gain per dollar
  * (per token if a price is unknown). Works in rounds of `atOnce` issues and depends only on what was learned so far, so that
@@ -64,8 +69,8 @@ export class Allocation {
     return { tokens: sum(({ tokens }) => tokens), usd: sum(({ usd }) => usd ?? 0) };
   }
 
-  /** The issues of the next round by position, each with its new total number of rollouts; empty = allocation is finished. */
-  next(): readonly { readonly index: number; readonly rollouts: number }[] {
+  /** Empty = allocation is finished. */
+  next(): Round {
     const { rollouts: most } = this.budget;
     const costOf = this.costs();
     const worth = this.issues.map((issue) => worthOf(issue, costOf));
@@ -75,9 +80,9 @@ export class Allocation {
     let left = this.isSpent() ? 0 : (most ?? Infinity) - this.issues.reduce((sum, { given }) => sum + given, 0);
     return ranked.slice(0, this.atOnce).flatMap(({ index }) => {
       const issue = this.issues[index];
-      if (issue === undefined || left <= 0) return [];
-      const wanted = issue.given === 0 ? issue.first : Math.min(issue.step, issue.most - issue.given);
-      const more = Math.min(wanted, left);
+      // Fewer than the first ones would leave out an agent.
+      if (issue === undefined || left < (issue.given === 0 ? issue.first : 1)) return [];
+      const more = issue.given === 0 ? issue.first : Math.min(issue.step, issue.most - issue.given, left);
       left -= more;
       return [{ index, rollouts: issue.given + more }];
     });
@@ -116,6 +121,9 @@ function worthOf({ given, tried, isOver }: IssueState, costOf: (tried: Tried) =>
   return cost === 0 ? gain : (gain * given) / cost;
 }
 
+/** Returns the round of this number if it was decided before, or else keeps what `decide` says. */
+export type Keep = (number: number, decide: () => Round) => Promise<Round>;
+
 export interface AllocateOptions {
   readonly atOnce: number;
   readonly budget: AllocationBudget;
@@ -126,6 +134,8 @@ export interface AllocateOptions {
    * @param spent by the issues' rollouts so far
    */
   readonly stop: (spent: Allocation['spent']) => boolean;
+  /** Absent = decisions are not kept. */
+  readonly keep?: Keep;
 }
 
 /**
@@ -135,8 +145,9 @@ export interface AllocateOptions {
  */
 export async function allocate(requests: readonly RunRequest[], options: AllocateOptions): Promise<RunRequest[]> {
   const allocation = new Allocation(requests.map(sizeOf), options.atOnce, options.budget);
-  for (;;) {
-    const round = options.stop(allocation.spent) ? [] : allocation.next();
+  const keep: Keep = options.keep ?? ((_, decide) => Promise.resolve(decide()));
+  for (let number = 1; ; number += 1) {
+    const round = await keep(number, () => (options.stop(allocation.spent) ? [] : allocation.next()));
     if (round.length === 0) break;
     const tried = await Promise.all(
       // Bounded by the size of a round; the job queue limits how many run at once.

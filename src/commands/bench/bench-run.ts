@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { allocationBudget, armRequest, reasonToStop, type Tally } from '../../benchmarks/plan.js';
+import { allocationBudget, armRequest, reasonToStop, samplingEnds, type Tally } from '../../benchmarks/plan.js';
 import { BestkError, EXIT, InterruptedError } from '../../core/errors/errors.js';
 import { contentKey } from '../../core/identifier.js';
 import type { RunRequest } from '../../core/run/run-request.js';
@@ -115,10 +115,10 @@ async function allocated(
   const spentBefore = tallyOf(before);
   const requests = await allocate(asked.flat(), {
     atOnce: plan.concurrency,
-    budget: allocationBudget(plan, arm),
+    budget: allocationBudget(arm),
     stop: ({ tokens, usd }) => {
       const tally = { ...spentBefore, tokens: spentBefore.tokens + tokens, usd: spentBefore.usd + usd };
-      return leaving() || reasonToStop(plan, tally) !== null;
+      return leaving() || samplingEnds(plan, tally);
     },
     sample: async (request) => {
       const one = { key: `${command}:${contentKey(request)}`, request, onEvent: () => undefined, once: true };
@@ -215,7 +215,7 @@ export async function estimateBench(plan: BenchPlan, openApp: OpenApp): Promise<
       try {
         const items = await itemsOf(plan, arm, instances, join(folder, arm.name));
         const requests = (await Promise.all(items.map(askable))).flat();
-        const most = allocationBudget(plan, arm).rollouts;
+        const most = allocationBudget(arm).rollouts;
         const allocation = arm.allocate === 'greedy' ? { firstOf: (one: RunRequest) => sizeOf(one).first, most } : null;
         const estimate = await estimateAll(requests, app.dependencies, allocation);
         told.push({ arm: arm.name, instances: requests.length, ...estimate });

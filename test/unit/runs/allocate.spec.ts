@@ -111,5 +111,13 @@ describe('allocating rollouts', () => {
     expect(sampled).toEqual(['one 3', 'none 3', 'one 6']);
     const agents = [{ name: 'x' }, { name: 'y', temperature: 0.5 }];
     expect((await played({ one: 'abcdef' }, {}, { agents })).sampled[0]).toBe('one 2');
+    const short = await played(
+      { one: 'abcdef', two: 'abcdef', three: 'abcdef' },
+      { atOnce: 3, budget: { ...NO_LIMIT, rollouts: 5 } },
+      { agents },
+    );
+    expect(short.sampled.slice(0, 2)).toEqual(['one 2', 'two 2']);
+    expect(short.sampled).not.toContain('three 1');
+    expect(short.rollouts.every((k) => k >= 2)).toBe(true);
   });
 });
