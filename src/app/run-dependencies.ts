@@ -96,7 +96,7 @@ export class ConfiguredRunDependencies extends RunDependenciesFactory {
   private readonly stored: LlmClient;
   private readonly records = new ThreadedRecords();
   private named: Promise<string> | null = null;
-  /** At most one execution per rollout: when a run is taken over, its next owner waits for what this process already started. */
+  /** Two runs may ask for the same rollout at once, and a run's next owner for what this process already started. */
   private readonly oneOfEach = new FairSemaphore(Number.MAX_SAFE_INTEGER, 1);
 
   constructor(
@@ -250,7 +250,8 @@ export class ConfiguredRunDependencies extends RunDependenciesFactory {
       return { model, endpoint, format, temperature: AGENT_TEMPERATURE, limits, lacking: lackOfVerdict };
     };
     const charge: RolloutTask['onKnown'] = (asked, spent) => ledger.charge(asked, spent);
-    return createInspector({ ...this.ports, llm, tries }, settingsOf, charge, warm?.of('an inspection'));
+    const tools = { ...this.ports, llm, tries, oneOfEach: this.oneOfEach };
+    return createInspector(tools, settingsOf, charge, warm?.of('an inspection'));
   }
 
   private ledgerOf({ runId, part, budget, verifiers }: RunWork): BudgetLedger {
@@ -283,25 +284,22 @@ export class ConfiguredRunDependencies extends RunDependenciesFactory {
     { progress: looks, look }: Pick<RunDependencies, 'progress'> & { readonly look: LookAtBase },
     work: RunWork,
   ): Sampler | null {
-    const { runId, tries, warm = new WarmStarts() } = work;
+    const { tries, warm = new WarmStarts() } = work;
     const agents = settingsOfAgents(this.config, agentsOfWork(work));
     if (agents.length === 0) return null;
     const { verifierModel: judge } = this;
     const progress = looks === null || judge === null ? null : { ...looks, below: HOPELESS, judge };
     const charge: RolloutTask['onKnown'] = (asked, spent) => ledger.charge(asked, spent);
+    const shared = { ...this.ports, llm, progress, look, readTrajectory, tries, oneOfEach: this.oneOfEach };
     const samplers = new Map(
-      agents.map(({ name, settings }) => {
-        const tools = { ...this.ports, llm, settings, progress, look, readTrajectory, tries };
-        return [name, createSampler(tools, warm.of(name ?? ''), charge)];
-      }),
+      agents.map(({ name, settings }) => [name, createSampler({ ...shared, settings }, warm.of(name ?? ''), charge)]),
     );
     return {
       sample: async (task, signal) => {
-        const { sample, agent = null } = task;
+        const { agent = null } = task;
         const sampler = samplers.get(agent);
         if (sampler === undefined) throw new Error(`The run has no agent ${agent ?? 'without a name'}.`);
-        const leave = await this.oneOfEach.take(signal, `${runId} ${agent ?? ''} ${sample}`);
-        return sampler.sample(task, signal).finally(leave);
+        return sampler.sample(task, signal);
       },
       prepare: async (issue, signal) => {
         await Promise.all([...samplers.values()].map((each) => each.prepare(issue, signal)));

@@ -43,8 +43,8 @@ export class CommandRun implements AsyncDisposable {
     // The model clients have already retried; the container is not to blame.
     if ('failure' in result) throw result.failure;
     // A budget belongs to this run; one with a larger budget can continue from here.
-    if (result.exit_reason !== 'budget_limit') await journal.finish(result);
-    return result;
+    if (result.exit_reason === 'budget_limit') return result;
+    return { ...(await journal.finish(result)), ...namesOf(this.parts.task) };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -30,7 +30,7 @@ export type StepRecord = z.infer<typeof StepRecord>;
 export class RolloutJournal {
   private constructor(
     private readonly results: ResultStore,
-    private readonly key: string,
+    readonly key: string,
   ) {}
 
   /** @param identity everything the rollout depends on */
@@ -48,9 +48,16 @@ export class RolloutJournal {
     }
   }
 
-  /** @param index from 0 @throws StoreUnavailableError */
-  async add(index: number, step: StepRecord): Promise<void> {
-    await this.results.put(this.stepKey(index), 'rollout-step', step);
+  /**
+   * @param index from 0
+   * @returns false if another process that does the same rollout had stored this step before, so that the given one is void
+   * @throws StoreUnavailableError
+   */
+  async add(index: number, step: StepRecord): Promise<boolean> {
+    const key = this.stepKey(index);
+    await this.results.put(key, 'rollout-step', step);
+    const stored = await this.results.get(key);
+    return !StepRecord.safeParse(stored).success || JSON.stringify(stored) === JSON.stringify(step);
   }
 
   /** @throws StoreUnavailableError */
@@ -59,9 +66,10 @@ export class RolloutJournal {
     return stored.success ? stored.data : null;
   }
 
-  /** @throws StoreUnavailableError */
-  async finish(rollout: Rollout): Promise<void> {
+  /** @returns the rollout as stored, by whichever process was first @throws StoreUnavailableError */
+  async finish(rollout: Rollout): Promise<Rollout> {
     await this.results.put(this.endKey, 'rollout', rollout);
+    return (await this.finished()) ?? rollout;
   }
 
   private stepKey(index: number): string {

@@ -17,13 +17,13 @@ import { type ExitReason, type RolloutParts, submittedWith } from './rollout-tas
 /** The loop of one rollout: ask, act, observe, store. */
 export class RolloutRun implements AsyncDisposable {
   private readonly steps: StepRecord[] = [];
-  private readonly conversation: Conversation;
+  private conversation: Conversation;
   private readonly container: ContainerOfRollout;
 
   constructor(private readonly parts: RolloutParts) {
-    const { tools, spec, prompt, format, task } = parts;
+    const { tools, spec, task } = parts;
     const { action_s: actionS } = tools.settings.limits;
-    this.conversation = new Conversation(prompt, format, tools.tokenizer);
+    this.conversation = this.newConversation();
     this.container = new ContainerOfRollout(
       tools.sandbox,
       { spec, actionS, patch: task.inspection?.patch, allParts: tools.settings.prompt === 'agent/r2e' },
@@ -32,13 +32,8 @@ export class RolloutRun implements AsyncDisposable {
   }
 
   async toEnd(signal: AbortSignal): Promise<Rollout> {
-    const { tools, journal, task, format, begun } = this.parts;
-    for (const step of [...begun, ...(await journal.steps())]) {
-      this.container.withdraw(step.withdrawn);
-      this.remember(step);
-    }
-    await task.onKnown(tools.settings.model, tokensOf(this.steps.map((step) => asStep(step, format))));
-    let reason = this.exitReason();
+    const { journal, task } = this.parts;
+    let reason = await this.load(0);
     const refusal = reason === null && this.inspects ? await this.refusal(signal) : null;
     if (refusal !== null) reason = DOES_NOT_APPLY;
     while (reason === null) {
@@ -47,8 +42,28 @@ export class RolloutRun implements AsyncDisposable {
     const patch = refusal === null ? await this.patch(signal) : { ...NO_PATCH, problem: refusal };
     const rollout = asRollout(this.parts, this.steps, { reason, ...patch });
     // A budget belongs to this run; one with a larger budget can continue from here.
-    if (reason !== 'budget_limit') await journal.finish(rollout);
-    return rollout;
+    return reason === 'budget_limit' ? rollout : { ...(await journal.finish(rollout)), ...namesOf(task) };
+  }
+
+  /** Continues after the stored steps, of which `paid` are already paid for here. @returns the reason to stop, or null */
+  private async load(paid: number): Promise<ExitReason | null> {
+    const { tools, journal, task, format, begun } = this.parts;
+    const stored = [...begun, ...(await journal.steps())];
+    await this.container.drop();
+    this.container.withdraw(this.steps.length);
+    this.steps.length = 0;
+    this.conversation = this.newConversation();
+    for (const step of stored) {
+      this.container.withdraw(step.withdrawn);
+      this.remember(step);
+    }
+    await task.onKnown(tools.settings.model, tokensOf(stored.slice(paid).map((step) => asStep(step, format))));
+    return this.exitReason();
+  }
+
+  private newConversation(): Conversation {
+    const { prompt, format, tools } = this.parts;
+    return new Conversation(prompt, format, tools.tokenizer);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -84,7 +99,8 @@ export class RolloutRun implements AsyncDisposable {
       llm_s: seconds(answered - asked),
       env_s: seconds(performance.now() - answered),
     };
-    await journal.add(this.steps.length - begun.length, step);
+    const { length } = this.steps;
+    if (!(await journal.add(length - begun.length, step))) return this.load(length + 1);
     this.remember(step);
     const { exit_code, llm_s, env_s } = step;
     const { call } = format.read(completion);

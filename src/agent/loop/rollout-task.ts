@@ -1,4 +1,4 @@
-import type { WarmStart } from '../../core/async/concurrency.js';
+import type { FairSemaphore, WarmStart } from '../../core/async/concurrency.js';
 import type { TokenCounts } from '../../core/budget/budget.js';
 import type { AgentLimits, FormatName } from '../../core/run/agent.js';
 import type { TrajectoryStep } from '../../core/run/candidate.js';
@@ -18,6 +18,8 @@ export interface AgentTools {
   readonly prompts: PromptLibrary;
   readonly tokenizer: Tokenizer;
   readonly settings: AgentSettings;
+  /** At most one execution of each rollout in this process, whichever runs ask for it; absent = no limit. */
+  readonly oneOfEach?: FairSemaphore | undefined;
   /** Maximum attempts at one piece of work whose container gets lost; absent = three. */
   readonly tries?: number | undefined;
   /** Regularly judges a running rollout and stops a hopeless one; null = never. */

@@ -8,7 +8,7 @@ import { ACTION_FORMATS } from '../call-formats/formats.js';
 import { instancePrompt } from './conversation.js';
 import { RolloutJournal, type StepRecord } from './rollout-journal.js';
 import { namesOf, RolloutRun } from './rollout-run.js';
-import type { AgentSettings, AgentTools, RolloutTask } from './rollout-task.js';
+import type { AgentSettings, AgentTools, RolloutParts, RolloutTask } from './rollout-task.js';
 import { WarmStart } from '../../core/async/concurrency.js';
 
 /** Increase this when an agent's words or actions get another meaning, so that stored steps are not reused. */
@@ -25,22 +25,40 @@ export async function rollout(tools: AgentTools, task: RolloutTask, signal: Abor
   const { environment } = task.issue;
   const { id: image } = await sandbox.describeImage(environment.image, signal);
   const format = ACTION_FORMATS[settings.format];
-  const { command } = settings;
   const looks = looksAtBase(settings) && task.inspection === undefined;
   const facts = looks ? await tools.look?.(task.issue, signal) : undefined;
   const prompt = await instancePrompt(tools.prompts, format, { ...task, facts }, settings);
   const identity = identityOf(tools, task, { image, prompt });
   const journal = RolloutJournal.of(results, identity);
-  const known = await journal.finished();
-  if (known !== null) await task.onKnown(settings.model, tokensOf(known.steps));
+  // When its time is over, it ends with the steps that are stored.
+  const waits = task.stopAt === null ? signal : AbortSignal.any([signal, task.stopAt]);
+  const leave = await tools.oneOfEach?.take(waits, journal.key).catch(() => undefined);
+  try {
+    signal.throwIfAborted();
+    return await finished(tools, task, { image, prompt, format, journal }, signal);
+  } finally {
+    leave?.();
+  }
+}
+
+/** The rollout as it is stored, or else continued to its end. */
+async function finished(
+  tools: AgentTools,
+  task: RolloutTask,
+  { image, ...made }: Pick<RolloutParts, 'prompt' | 'format' | 'journal'> & { readonly image: string },
+  signal: AbortSignal,
+): Promise<Rollout> {
+  const { model, command } = tools.settings;
+  const known = await made.journal.finished();
+  if (known !== null) await task.onKnown(model, tokensOf(known.steps));
   // Candidate and agent names belong to this run; the rollout may be from an earlier one.
   if (known !== null) return { ...known, ...namesOf(task) };
   const spec: SandboxSpec = {
-    ...sandboxSpec(environment, task.inspection === undefined ? 'agent' : 'judge'),
+    ...sandboxSpec(task.issue.environment, task.inspection === undefined ? 'agent' : 'judge'),
     occupies: 'command',
   };
-  const begun = await stepsBefore(tools, task, { image, prompt });
-  const parts = { tools, task, format, prompt, journal, begun, spec };
+  const begun = await stepsBefore(tools, task, { image, prompt: made.prompt });
+  const parts = { tools, task, begun, spec, ...made };
   await using run = command === undefined ? new RolloutRun(parts) : new CommandRun(parts, command);
   return await run.toEnd(signal);
 }

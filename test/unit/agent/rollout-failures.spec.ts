@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { stuck } from '../../fakes/fake-sandbox.js';
-import { WarmStart } from '../../../src/core/async/concurrency.js';
+import { exited, stuck } from '../../fakes/fake-sandbox.js';
+import { FairSemaphore, WarmStart } from '../../../src/core/async/concurrency.js';
 import {
   EngineUnavailableError,
   ModelUnavailableError,
@@ -124,6 +124,80 @@ describe('a rollout that was stopped', () => {
     Object.assign(other.results, results);
     await other.run([submits]);
     expect(other.requests).toHaveLength(1);
+  });
+});
+
+describe('a rollout that two runs ask for at once', () => {
+  /** No two commands print the same, as with times and process ids. */
+  const unlike = () => {
+    let pid = 0;
+    return logSandbox(() => exited(0, `pid ${(pid += 1)}\n`));
+  };
+
+  function gate<T = void>() {
+    let resolve: (value: T) => void = () => undefined;
+    const promise = new Promise<T>((open) => (resolve = open));
+    return { promise, resolve };
+  }
+
+  it('is made once in a process', async () => {
+    const { run, sandbox, requests } = rolloutWorld({}, { sandbox: unlike(), oneOfEach: new FairSemaphore(99, 1) });
+    const [first, second] = await Promise.all([
+      run([runs('a'), runs('b'), submits]),
+      run([runs('x'), runs('y'), submits], { candidateId: 'other' }),
+    ]);
+    expect(second).toEqual({ ...first, candidate_id: 'other' });
+    expect(sandbox.opens).toBe(1);
+    expect(requests).toHaveLength(3);
+  });
+
+  it('is not waited for behind the end of a run’s time', async () => {
+    const { run } = rolloutWorld({}, { oneOfEach: new FairSemaphore(99, 1) });
+    const [kill, late] = [new AbortController(), new AbortController()];
+    const first = run(new SilentModel(), {}, kill.signal);
+    const second = run([], { candidateId: 'other', stopAt: late.signal });
+    late.abort();
+    expect(await second).toMatchObject({ exit_reason: 'budget_limit', steps: [] });
+    kill.abort(new Error('killed'));
+    await expect(first).rejects.toThrow('killed');
+  });
+
+  it('is one in two processes, too: each goes on from the steps that were stored first', async () => {
+    const { run, told } = rolloutWorld({}, { sandbox: unlike() });
+    const stored = gate();
+    const adopted = gate<string>();
+    const ended = gate();
+    const early = [runs('a'), runs('b'), submits];
+    let calls = 0;
+    const first = run(
+      new PlayedModel(async () => {
+        if (calls === 1) {
+          stored.resolve();
+          await adopted.promise;
+        }
+        return early[calls++] ?? submits;
+      }),
+    ).finally(() => {
+      ended.resolve();
+    });
+    const known: number[] = [];
+    let others = 0;
+    const second = run(
+      new PlayedModel(async ({ messages }) => {
+        others += 1;
+        if (others > 1) adopted.resolve(messages.map(({ content }) => content).join('\n'));
+        await (others > 1 ? ended : stored).promise;
+        return runs('x');
+      }),
+      { candidateId: 'other', onKnown: async (_, { input_tokens }) => void known.push(input_tokens) },
+    );
+    expect(await adopted.promise).toMatch(/<parameter=command>a<[^]*pid 1/);
+    const made = await first;
+    expect(ran(made.patch)).toEqual(['a', 'b']);
+    expect(await second).toEqual({ ...made, candidate_id: 'other' });
+    // Of three steps, it paid for its own two calls, and the third is known.
+    expect([others, known]).toEqual([2, [0, 0, 100]]);
+    expect(told).toHaveLength(3);
   });
 });
 

@@ -97,12 +97,14 @@ export function rolloutWorld(
     progress = null,
     tries,
     readTrajectory,
+    oneOfEach,
   }: {
     sandbox?: FakeSandbox;
     settings?: Partial<AgentSettings>;
     progress?: ProgressCheck | null;
     tries?: number;
     readTrajectory?: AgentTools['readTrajectory'];
+    oneOfEach?: AgentTools['oneOfEach'];
   } = {},
 ): RolloutWorld {
   const results = new MemoryResultStore();
@@ -117,6 +119,7 @@ export function rolloutWorld(
     progress,
     tries,
     readTrajectory,
+    oneOfEach,
     settings: {
       model: 'agent',
       endpoint: 'test',
