@@ -89,6 +89,8 @@ export class PatchLostError extends Error {}
 
 export type GitTask = 'all' | 'without' | 'binary';
 
+/** Seconds: a patch that is not read in time is lost for good, and on a busy machine git takes minutes. */
+const DEADLINE_S = 600;
 /** Bytes; no fix is larger. */
 const LARGEST = 16 * 1024 * 1024;
 
@@ -164,7 +166,8 @@ export async function gitOutput(
     if (size <= LARGEST) pieces.push(piece);
   };
   const argv = ['/bin/sh', '-c', SCRIPT, 'sh', what, workspace.base, workspace.workdir];
-  const outcome = await workspace.run(argv, { onStdout, ...(stdin === undefined ? {} : { stdin }) }, signal);
+  const input = stdin === undefined ? {} : { stdin };
+  const outcome = await workspace.run(argv, { onStdout, ...input, deadlineS: DEADLINE_S }, signal);
   if (outcome.kind !== 'exited') throw new PatchLostError(`reading it ended ${outcome.kind}`);
   if (outcome.exitCode !== 0) throw new PatchLostError(outcome.stderr.trim().slice(-300));
   const bytes = Buffer.concat(pieces);

@@ -81,10 +81,10 @@ export class Workspace implements AsyncDisposable {
   /** A command of bestk in the agent's container. */
   run(
     argv: readonly string[],
-    options: { stdin?: string | Uint8Array; onStdout?: (piece: Uint8Array) => void },
+    options: Pick<ExecRequest, 'stdin' | 'onStdout'> & { deadlineS?: number },
     signal: AbortSignal,
   ): Promise<ExecOutcome> {
-    return this.started(this.session.exec({ argv, ...options, deadlineS: OWN_DEADLINE_S }, signal));
+    return this.started(this.session.exec({ argv, deadlineS: OWN_DEADLINE_S, ...options }, signal));
   }
 
   /** A long-running program, limited only by its own deadline; its files are kept. */

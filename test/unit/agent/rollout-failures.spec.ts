@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { exited, stuck } from '../../fakes/fake-sandbox.js';
+import { ended, exited, FakeSandbox, stuck } from '../../fakes/fake-sandbox.js';
 import { FairSemaphore, WarmStart } from '../../../src/core/async/concurrency.js';
 import {
   EngineUnavailableError,
@@ -38,6 +38,15 @@ describe('failures', () => {
     const sandbox = logSandbox();
     for (const nth of [1, 2, 3, 4]) sandbox.failOpen(nth, new EngineUnavailableError('down'));
     await expect(rolloutWorld({}, { sandbox }).run([runs('a')])).rejects.toThrow(EngineUnavailableError);
+  });
+
+  it('of git are not the agent’s where a busy machine takes minutes to read the patch', async () => {
+    const quick = logSandbox();
+    const sandbox = new FakeSandbox((request, session) =>
+      request.argv[4] === 'all' && request.deadlineS < 300 ? ended('timed-out') : quick.handler(request, session),
+    );
+    const made = await rolloutWorld({}, { sandbox }).run([runs('a'), submits]);
+    expect({ ran: ran(made.patch), problem: made.patch_problem }).toEqual({ ran: ['a'], problem: null });
   });
 
   it('of a command that takes the container with it leave the files as they were before it', async () => {
@@ -166,7 +175,7 @@ describe('a rollout that two runs ask for at once', () => {
     const { run, told } = rolloutWorld({}, { sandbox: unlike() });
     const stored = gate();
     const adopted = gate<string>();
-    const ended = gate();
+    const over = gate();
     const early = [runs('a'), runs('b'), submits];
     let calls = 0;
     const first = run(
@@ -178,7 +187,7 @@ describe('a rollout that two runs ask for at once', () => {
         return early[calls++] ?? submits;
       }),
     ).finally(() => {
-      ended.resolve();
+      over.resolve();
     });
     const known: number[] = [];
     let others = 0;
@@ -186,7 +195,7 @@ describe('a rollout that two runs ask for at once', () => {
       new PlayedModel(async ({ messages }) => {
         others += 1;
         if (others > 1) adopted.resolve(messages.map(({ content }) => content).join('\n'));
-        await (others > 1 ? ended : stored).promise;
+        await (others > 1 ? over : stored).promise;
         return runs('x');
       }),
       { candidateId: 'other', onKnown: async (_, { input_tokens }) => void known.push(input_tokens) },
