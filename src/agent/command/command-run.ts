@@ -165,7 +165,8 @@ function endedEarly(outcome: ExecOutcome): Ended {
     const next = 'Use an image with Python 3.5 or later, which a program needs to find its model.';
     throw new BadInputError('has no python3.', { field: 'environment.image' }, next);
   }
-  return { ended: 'own', code: outcome.kind === 'exited' ? outcome.exitCode : 1, tail: outcome.stderr };
+  // Without a report, the forwarder's 0 says nothing about the program.
+  return { ended: 'own', code: (outcome.kind === 'exited' && outcome.exitCode) || 1, tail: outcome.stderr };
 }
 
 function reasonOf({ ended, code }: Ended): ExitReason {

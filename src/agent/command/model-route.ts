@@ -22,7 +22,7 @@ const LONGEST_OBSERVATION = 100_000;
 /** Requests of one program that are answered at the same time: each is held whole. */
 const MOST_AT_ONCE = 32;
 /** With more on their way, refusals included, none is read. */
-const MOST_OPEN = 128;
+export const MOST_OPEN = 128;
 
 const Line = z.union([
   z.object({ id: z.int(), method: z.string(), path: z.string(), body: z.string() }),
@@ -191,10 +191,10 @@ function seconds(ms: number): number {
 
 /** Values in a line. */
 const MOST_OF_LINE = 10;
-/** Longer lines are dropped: no request of an agent is as long. */
-const LONGEST_LINE = 8 * 1024 * 1024;
-/** Behind so many nothing is read any more: no program asks as often. */
-const MOST_LINES = 20_000;
+/** In bytes; the forwarder refuses what would be longer, so that only other processes in the container write such lines. */
+export const LONGEST_LINE = 8 * 1024 * 1024;
+/** Behind so many nothing is read any more. */
+export const MOST_LINES = 20_000;
 
 /** Splits a byte stream into lines. */
 export class Lines {

@@ -1,8 +1,13 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { readTrajectory } from '../../../src/io/saved-runs/import-runs.js';
-import { BadInputError } from '../../../src/core/errors/errors.js';
 import { BudgetSpentError, ContextTooLongError, ModelUnavailableError } from '../../../src/core/errors/unavailable.js';
 import type { CompletionRequest } from '../../../src/ports/llm-client.js';
 import type { ExecOutcome } from '../../../src/ports/sandbox.js';
+import { FORWARDER } from '../../../src/agent/command/forwarder.js';
 import { Lines } from '../../../src/agent/command/model-route.js';
 import { ended, exited, FakeSandbox, type FakeSessionView } from '../../fakes/fake-sandbox.js';
 import { calculatorIssue } from '../../fixtures/calculator.js';
@@ -268,20 +273,56 @@ it('no more lines are read than a program can have asked for', async () => {
   expect(lines.length).toBeLessThan(50_000);
 });
 
+const IMAGE = /has no python3/;
 it.each([
-  [
-    'an image without Python',
-    async (): Promise<ExecOutcome> => exited(127, '', 'python3: not found'),
-    /has no python3/,
-  ],
-  ['memory', async (): Promise<ExecOutcome> => ended('out-of-memory'), null],
+  ['an image without Python', async (): Promise<ExecOutcome> => exited(127, '', 'python3: not found'), IMAGE],
+  ['memory', async (): Promise<ExecOutcome> => ended('out-of-memory'), /out-of-memory/],
+  ['a forwarder whose report is not read', async (): Promise<ExecOutcome> => exited(0), null],
 ] as const)('what ends before the program does is told: %s', async (_, program, message) => {
   const { run } = world(program);
-  if (message === null)
-    expect(await run()).toMatchObject({
+  if (message === IMAGE) await expect(run()).rejects.toThrow(message);
+  else {
+    const { exit_reason, patch_problem } = await run();
+    expect({ exit_reason, problem: patch_problem ?? '' }).toEqual({
       exit_reason: 'command_failed',
-      patch: '',
-      patch_problem: expect.stringMatching(/out-of-memory/) as string,
+      problem: message === null ? '' : (expect.stringMatching(message) as string),
     });
-  else await expect(run()).rejects.toThrow(BadInputError);
+  }
+});
+
+it('the forwarder itself refuses what bestk would not read, so that no program waits for ever', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'bestk-forwarder-'));
+  const program = String.raw`
+import json, os, threading, time, urllib.error, urllib.request
+seen = []
+def ask(body):
+    try:
+        urllib.request.urlopen(os.environ['OPENAI_BASE_URL'] + '/chat/completions', body.encode())
+    except urllib.error.HTTPError as error:
+        seen.append([error.code, json.loads(error.read().decode())['error']['code']])
+ask('"' * 5000000)
+ask('ä' * 5000000)
+for _ in range(80):
+    threading.Thread(target=ask, args=('x',), daemon=True).start()
+while len(seen) < 18:
+    time.sleep(0.01)
+print(json.dumps([seen[0], seen[1], seen[-1], len(seen)]))
+`;
+  await writeFile(join(folder, 'program.py'), program);
+  const log = join(folder, 'log');
+  const child = spawn('python3', ['-c', FORWARDER, folder, log, '120', `python3 ${join(folder, 'program.py')}`]);
+  const lines: string[] = [];
+  const reader = new Lines((line) => lines.push(line));
+  child.stdout.on('data', reader.take);
+  await once(child, 'close');
+  expect(JSON.parse(await readFile(log, 'utf8'))).toEqual([
+    [413, 'request_too_large'],
+    [413, 'request_too_large'],
+    [429, 'rate_limit_exceeded'],
+    18,
+  ]);
+  const told = lines.map((line) => JSON.parse(line) as { id?: number; ended?: string });
+  expect(told.at(-1)).toMatchObject({ ended: 'own', code: 0 });
+  expect(new Set(told.map(({ id }) => id)).size).toBe(64 + 1);
+  await rm(folder, { recursive: true });
 });
