@@ -235,7 +235,7 @@ export class PartHandlers {
   ): Promise<T> {
     const { runs, settings } = this.tools;
     return inRun(run_id, async () => {
-      if (hasEnded((await runs.statusOf(run_id)) ?? 'cancelled')) throw new InterruptedError();
+      await this.requireOpen(run_id);
       const start = performance.now();
       const done = await work();
       const seconds = Math.round(performance.now() - start) / 1000;
@@ -244,6 +244,11 @@ export class PartHandlers {
       await runs.append(run_id, 'part', told).catch(() => undefined);
       return done;
     });
+  }
+
+  /** @throws InterruptedError if the run has ended or is gone */
+  private async requireOpen(runId: string): Promise<void> {
+    if (hasEnded((await this.tools.runs.statusOf(runId)) ?? 'cancelled')) throw new InterruptedError();
   }
 
   private async rollout(part: z.infer<typeof RolloutPart>, signal: AbortSignal): Promise<Accounted> {
@@ -255,7 +260,9 @@ export class PartHandlers {
     const deps = dependencies.create(NOTHING, work);
     const done = (): Accounted => ({ usage: [...deps.usage()], spent: { ...deps.ledger.spent() } });
     if (inspection !== undefined) {
-      await this.inImage(part, issue.environment.image, signal, () => deps.inspect(issue, inspection, signal));
+      // An agent's own steps find that out when they are journaled.
+      const onStep = (): Promise<void> => this.requireOpen(runId);
+      await this.inImage(part, issue.environment.image, signal, () => deps.inspect(issue, inspection, signal, onStep));
       return done();
     }
     if (deps.sampler === null) throw new Error('A trajectory was asked for, and no agent model is configured.');

@@ -151,12 +151,11 @@ export function createInspector(
   told: RolloutTask['onKnown'],
   warm = new WarmStart(),
 ): Inspect {
-  return (issue, inspection, signal) => {
+  return (issue, inspection, signal, onStep = () => Promise.resolve()) => {
     const { model, max_steps, sample } = inspection;
     const settings = settingsOf(model);
     const limits = { ...settings.limits, max_steps, max_steps_absolute: max_steps + GRACE };
     const task = { issue, inspection, sample, candidateId: '', warm, stopAt: null, onKnown: told };
-    const onStep = (): Promise<void> => Promise.resolve();
     return rollout({ ...tools, settings: { ...settings, limits }, progress: null }, { ...task, onStep }, signal);
   };
 }

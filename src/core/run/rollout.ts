@@ -155,5 +155,11 @@ export const DOES_NOT_APPLY = 'does_not_apply';
  * Runs an inspection. Its container is discarded with all changes made in it: the rollout has no patch.
  * @throws ModelUnavailableError, sandbox errors, StoreUnavailableError and the signal's reason; none of them is a
  * verdict
+ * @param onStep called after each step done now; what it throws ends the inspection
  */
-export type Inspect = (issue: Issue, inspection: Inspection, signal: AbortSignal) => Promise<Rollout>;
+export type Inspect = (
+  issue: Issue,
+  inspection: Inspection,
+  signal: AbortSignal,
+  onStep?: () => Promise<void>,
+) => Promise<Rollout>;

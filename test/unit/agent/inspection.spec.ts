@@ -1,5 +1,6 @@
 import { createInspector } from '../../../src/agent/loop/rollout.js';
 import { FORMAT_NAMES, type FormatName, AgentLimits } from '../../../src/core/run/agent.js';
+import { InterruptedError } from '../../../src/core/errors/errors.js';
 import { SandboxLostError } from '../../../src/core/errors/unavailable.js';
 import type { Inspection } from '../../../src/core/run/rollout.js';
 import { GptTokenizer } from '../../../src/models/llm-clients.js';
@@ -30,7 +31,7 @@ function world(apply = exited(0), format: FormatName = 'xml', lacking: (said: st
   const results = new MemoryResultStore();
   const known: number[] = [];
   const requests: CompletionRequest[] = [];
-  const look = async (answers: readonly ScriptedCompletion[], inspection = LOOK) => {
+  const look = async (answers: readonly ScriptedCompletion[], inspection = LOOK, onStep?: () => Promise<void>) => {
     const llm = new FakeLlmClient(answers);
     const ports = { sandbox, results, prompts: new MarkdownPromptLibrary(), tokenizer: new GptTokenizer(), llm };
     const limits = AgentLimits.parse({});
@@ -41,13 +42,20 @@ function world(apply = exited(0), format: FormatName = 'xml', lacking: (said: st
       async (_model, { input_tokens }) => void known.push(input_tokens),
     );
     try {
-      return await inspect(calculatorIssue, inspection, signal);
+      return await inspect(calculatorIssue, inspection, signal, onStep);
     } finally {
       requests.push(...llm.requests);
     }
   };
   return { look, done, known, requests, sandbox };
 }
+
+it('ends with the step after which nobody wants it', async () => {
+  const { look, requests } = world();
+  const ends = (): Promise<void> => Promise.reject(new InterruptedError());
+  await expect(look([runs('ls'), runs('ls'), submits], LOOK, ends)).rejects.toThrow(InterruptedError);
+  expect(requests).toHaveLength(1);
+});
 
 it('puts the patch on base before anything runs, fences what is seen, and leaves no patch', async () => {
   const { look, done, requests } = world();

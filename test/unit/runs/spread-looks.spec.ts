@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import type { CompletionRequest } from '../../../src/ports/llm-client.js';
 import type { SampleTask } from '../../../src/agent/loop/rollout.js';
-import type { Inspection } from '../../../src/core/run/rollout.js';
+import { InterruptedError } from '../../../src/core/errors/errors.js';
+import type { Inspect, Inspection } from '../../../src/core/run/rollout.js';
 import { RunRequest } from '../../../src/core/run/run-request.js';
 import type { Jobs } from '../../../src/jobs/jobs.js';
 import { accountOf, PartHandlers, type PartTools, RolloutPart } from '../../../src/runs/parts.js';
@@ -114,7 +115,10 @@ it('a process does the look of another’s run, where it has the image, and acco
   const looked: unknown[] = [];
   const works: RunWork[] = [];
   const deps = {
-    inspect: (issue: unknown, look: Inspection) => Promise.resolve(void looked.push([issue, look])),
+    inspect: (...[issue, look, , onStep]: Parameters<Inspect>) => {
+      looked.push([issue, look]);
+      return onStep?.();
+    },
     usage: () => DONE.usage,
     ledger: { spent: () => DONE.spent },
   } as unknown as RunDependencies;
@@ -139,4 +143,13 @@ it('a process does the look of another’s run, where it has the image, and acco
   expect(told.slice(1)).toMatchObject([{ type: 'part', data: { kind: 'verdict', attempts: 1 } }]);
   await expect(handler?.perform({ ...part, image_id: 'another' }, work)).rejects.toThrow();
   expect(looked).toHaveLength(1);
+
+  // Cancelled while it is under way, it ends with its next step.
+  const describe = sandbox.describeImage.bind(sandbox);
+  sandbox.describeImage = async (...args) => {
+    await runs.update(run.id, { status: 'cancelled' });
+    return describe(...args);
+  };
+  await expect(handler?.perform(RolloutPart.parse(part), work)).rejects.toThrow(InterruptedError);
+  expect(looked).toHaveLength(2);
 });
