@@ -430,7 +430,7 @@ export type DataCard = {
   readonly candidates: number;
   /** Number of these that are right. */
   readonly resolved: number;
-  /** Number of repositories. */
+  /** Names of the repositories. */
   readonly repos: readonly string[];
   /** Number of cross-validation folds. */
   readonly folds: number;

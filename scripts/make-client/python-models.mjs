@@ -32,6 +32,8 @@ const KEYWORDS = new Set([
 class Models {
   classes = [];
   aliases = [];
+  /** Names of objects without one of their own, by what they are. */
+  named = new Map();
 
   source() {
     return [...this.classes, ...this.aliases].map((text) => `\n\n${text}\n`).join('');
@@ -78,8 +80,11 @@ class Models {
     // Members that are no names in Python cannot be those of a class.
     if (isRecord(schema) && !isClass(schema)) return 'Dict[str, Any]';
     if (!isClass(schema)) return PLAIN[schema.type]?.(this, schema, name) ?? 'Any';
-    this.record(name, schema);
-    return `'${name}'`;
+    const what = JSON.stringify(schema);
+    const known = this.named.get(what) ?? name;
+    if (known === name) this.record(name, schema);
+    this.named.set(what, known);
+    return `'${known}'`;
   }
 
   unionOf(choices, name) {

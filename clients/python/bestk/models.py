@@ -28,16 +28,6 @@ class RunRequestAgent(TypedDict, total=False):
     limits: Optional['RunRequestAgentLimits']  # Limits that replace the service’s.
 
 
-class RunRequestAgentsLimits(TypedDict, total=False):
-    max_steps: int  # Step limit stated to the agent.
-    max_steps_absolute: int  # Number of steps after which it is stopped.
-    max_tokens: int  # Maximum tokens of prompt and answer together.
-    max_answer_tokens: int  # Maximum tokens per answer.
-    action_s: float  # Time limit of one command, in seconds.
-    trajectory_s: float  # Time limit of the whole rollout, in seconds.
-    condense_at: int  # Prompt length, in tokens, above which old observations are dropped.
-
-
 class _RunRequestAgents(TypedDict):
     name: str  # Prefix of the ids of its rollouts.
 
@@ -52,7 +42,7 @@ class RunRequestAgents(_RunRequestAgents, total=False):
     instructions: Optional[str]  # Appended to its task; null = nothing.
     command: Optional[str]  # Shell command of a program in the image to use as the agent; null = bestk’s own agent.
     trajectory: Optional[str]  # File to which that program writes its trajectory; null = its model calls are recorded instead.
-    limits: Optional['RunRequestAgentsLimits']  # Limits that replace the service’s.
+    limits: Optional['RunRequestAgentLimits']  # Limits that replace the service’s.
 
 
 class RunRequestCandidatesTrajectorySteps(TypedDict, total=False):
@@ -281,7 +271,7 @@ class DataCard(TypedDict):
     issues: int  # Number of issues in the training data.
     candidates: int  # Number of candidates in the training data.
     resolved: int  # Number of these that are right.
-    repos: List[str]  # Number of repositories.
+    repos: List[str]  # Names of the repositories.
     folds: int  # Number of cross-validation folds.
     auc: Optional[float]  # AUC on held-out repositories.
     brier: Optional[float]  # Brier score on held-out repositories.
@@ -329,13 +319,8 @@ class CompareRequestConversationHistory(TypedDict, total=False):
     pass
 
 
-class CompareRequestResponseObjsOutput(TypedDict, total=False):
-    type: Optional[str]  # Type of the item.
-    content: Any  # Text of the item, or a list of parts with text.
-
-
 class CompareRequestResponseObjs(TypedDict):
-    output: List['CompareRequestResponseObjsOutput']  # Items of the response; the last diff in their text is the patch.
+    output: List['VerifyRequestResponseOutput']  # Items of the response; the last diff in their text is the patch.
 
 
 class CompareRequest(TypedDict):
@@ -402,12 +387,6 @@ class RunSummary(TypedDict):
     arm: Optional[str]
 
 
-class RunFailure(TypedDict):
-    code: str
-    message: str
-    next: str
-
-
 class RunProgressWorkers(TypedDict):
     worker: str  # Host and process id, as in the run’s events.
     rollout: int
@@ -429,7 +408,7 @@ class Run(TypedDict):
     status: 'RunStatus'
     created_at: str
     updated_at: str
-    failure: Optional['RunFailure']
+    failure: Optional['RunSummaryFailure']
     progress: 'RunProgress'
     selection: Optional['Selection']
     statistics: Optional['RunStatistics']
@@ -584,18 +563,12 @@ class Cell(_Cell, total=False):
     observed: 'CellObserved'
 
 
-class EvidenceRunFailure(TypedDict):
-    code: str
-    message: str
-    next: str
-
-
 class EvidenceRun(TypedDict):
     id: str
     status: 'RunStatus'
     created_at: str
     updated_at: str
-    failure: Optional['EvidenceRunFailure']
+    failure: Optional['RunSummaryFailure']
 
 
 class EvidenceRequestIssueEnvironment(TypedDict):
@@ -625,13 +598,6 @@ class EvidenceRequest(TypedDict):
     given: bool
 
 
-class EvidenceSelectionStages(TypedDict):
-    name: str
-    kept: List[str]
-    dropped: List[str]
-    skipped: Optional[str]
-
-
 class EvidenceSelection(TypedDict):
     instance_id: str
     candidate_id: Optional[str]
@@ -640,22 +606,10 @@ class EvidenceSelection(TypedDict):
     confidence: Optional[float]
     why_none: Optional[str]
     notes: List[str]
-    stages: List['EvidenceSelectionStages']
+    stages: List['SelectionStages']
 
 
 class EvidenceProvenanceAgent(TypedDict):
-    name: Optional[str]
-    model: str
-    endpoint: str
-    format: str
-    temperature: float
-    top_p: Optional[float]
-    limits: Dict[str, Optional[float]]
-    command: Optional[str]
-    prompt: Optional[str]
-
-
-class EvidenceProvenanceAgents(TypedDict):
     name: Optional[str]
     model: str
     endpoint: str
@@ -673,7 +627,7 @@ class EvidenceProvenance(TypedDict):
     verifier_model: Optional[str]
     test_model: Optional[str]
     agent: Optional['EvidenceProvenanceAgent']
-    agents: List['EvidenceProvenanceAgents']
+    agents: List['EvidenceProvenanceAgent']
     prompt_hashes: Dict[str, str]
     preset: str
     rule_hashes: Dict[str, str]
@@ -767,15 +721,6 @@ class EvidenceTestQuality(TypedDict):
     toxicity: float
 
 
-class _EvidenceCellsObserved(TypedDict):
-    sha256: str
-    preview: str
-
-
-class EvidenceCellsObserved(_EvidenceCellsObserved, total=False):
-    group: int
-
-
 class _EvidenceCells(TypedDict):
     candidate_id: Optional[str]  # null = base, the repository without any patch
     same_as: Optional[str]
@@ -791,7 +736,7 @@ class _EvidenceCells(TypedDict):
 class EvidenceCells(_EvidenceCells, total=False):
     kind: Literal["resolved", "wrong-answer", "set-up-error", "missing-name", "time-out", "flaky", "passes-on-base", "out-of-memory", "out-of-disk", "forged"]
     trust: Literal["proof", "command"]
-    observed: 'EvidenceCellsObserved'
+    observed: 'CellObserved'
 
 
 class EvidenceBehavioursTold(TypedDict):
@@ -932,10 +877,6 @@ class Rewards(TypedDict):
     outcomes: List['Outcome']
 
 
-class VerifyAnswerResponsesCreateParams(TypedDict, total=False):
-    pass
-
-
 class VerifyAnswerResponseOutput(TypedDict, total=False):
     type: Optional[str]
     content: Any
@@ -946,7 +887,7 @@ class VerifyAnswerResponse(TypedDict):
 
 
 class VerifyAnswer(TypedDict):
-    responses_create_params: 'VerifyAnswerResponsesCreateParams'
+    responses_create_params: 'CompareRequestConversationHistory'
     response: 'VerifyAnswerResponse'
     verifier_metadata: Union[str, Dict[str, Any]]  # The task, from the row of the data set.
     reward: float  # P(the patch is right).
@@ -1183,30 +1124,10 @@ class ReadinessPartsEngine2(TypedDict):
     next: str
 
 
-class ReadinessPartsModels1(TypedDict):
-    ok: Literal[True]
-
-
-class ReadinessPartsModels2(TypedDict):
-    ok: Literal[False]
-    code: str
-    next: str
-
-
-class ReadinessPartsMachine1(TypedDict):
-    ok: Literal[True]
-
-
-class ReadinessPartsMachine2(TypedDict):
-    ok: Literal[False]
-    code: str
-    next: str
-
-
 class ReadinessParts(TypedDict):
     engine: Union['ReadinessPartsEngine1', 'ReadinessPartsEngine2']
-    models: Union['ReadinessPartsModels1', 'ReadinessPartsModels2']
-    machine: Union['ReadinessPartsMachine1', 'ReadinessPartsMachine2']  # not ok: disk or memory is low and new work waits
+    models: Union['ReadinessPartsEngine1', 'ReadinessPartsEngine2']
+    machine: Union['ReadinessPartsEngine1', 'ReadinessPartsEngine2']  # not ok: disk or memory is low and new work waits
 
 
 class ReadinessWork(TypedDict):

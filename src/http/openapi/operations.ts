@@ -197,7 +197,7 @@ const FIELDS: Readonly<Record<string, string>> = {
   'DataCard.issues': 'Number of issues in the training data.',
   'DataCard.candidates': 'Number of candidates in the training data.',
   'DataCard.resolved': 'Number of these that are right.',
-  'DataCard.repos': 'Number of repositories.',
+  'DataCard.repos': 'Names of the repositories.',
   'DataCard.folds': 'Number of cross-validation folds.',
   'DataCard.auc': 'AUC on held-out repositories.',
   'DataCard.brier': 'Brier score on held-out repositories.',

@@ -90,4 +90,17 @@ describe('the OpenAPI document', () => {
     const models = new URL('../../../clients/python/bestk/models.py', import.meta.url).pathname;
     expect(readFileSync(models, 'utf8')).toBe(pythonModels(DOCUMENT));
   });
+
+  it('is one type in the Python client where two members are the same', () => {
+    const limits = { type: 'object', properties: { most: { type: 'integer' } } };
+    const Run = {
+      type: 'object',
+      properties: { agent: limits, other: limits, agents: { type: 'array', items: limits } },
+    };
+    const models = pythonModels({ components: { schemas: { Run } } });
+    expect(models.match(/class \w+|\w+: .*/g)).toEqual([
+      ...['class RunAgent', 'most: int', 'class Run'],
+      ...["agent: 'RunAgent'", "other: 'RunAgent'", "agents: List['RunAgent']"],
+    ]);
+  });
 });
