@@ -24,9 +24,9 @@ export class ContainerOfRollout implements AsyncDisposable {
     this.done.push(action);
   }
 
-  /** Forgets the last `count` actions, if there are as many. */
+  /** Forgets the last `count` actions. */
   withdraw(count: number): void {
-    this.done.splice(Math.max(0, this.done.length - count));
+    this.done.splice(this.done.length - count, count);
   }
 
   /** Forgets all actions, and gives up the container that has their effects. */
