@@ -2,6 +2,7 @@ import { createRequire } from 'node:module';
 
 /** Of the unit tests, those with a real SQLite, whose addon is compiled for one version of Node. */
 const WITH_SQLITE = [
+  'benchmarks/greedy-arms',
   'http/benchmarks',
   'http/evidence',
   'http/docs-examples',
