@@ -274,7 +274,7 @@ export class ConfiguredRunDependencies extends RunDependenciesFactory {
     const { format, limits } = this.config.agent;
     const endpoint = endpointName(this.config.llm, model);
     const settings = { model, endpoint, format, temperature: AGENT_TEMPERATURE, limits, asked };
-    const tools = { ...this.ports, llm, settings, progress: null };
+    const tools = { ...this.ports, llm, settings, progress: null, oneOfEach: this.oneOfEach };
     return { ...single, ...createAgentTestWriter(tools, samples, (of, spent) => ledger.charge(of, spent)) };
   }
 

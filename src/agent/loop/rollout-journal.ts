@@ -23,6 +23,8 @@ export const StepRecord = z.object({
 });
 export type StepRecord = z.infer<typeof StepRecord>;
 
+const timeless = (step: StepRecord): object => ({ ...step, llm_s: 0, env_s: 0 });
+
 /**
  * Stored steps of one rollout, keyed by the hash of everything it depends on. Each step is stored as soon as it is done, so
  * that a killed rollout continues after its last step without repeating a model call.
@@ -50,14 +52,15 @@ export class RolloutJournal {
 
   /**
    * @param index from 0
-   * @returns false if another process that does the same rollout had stored this step before, so that the given one is void
+   * @returns false if another process that does the same rollout had stored another step before, so that the given one is void;
+   * times do not count
    * @throws StoreUnavailableError
    */
   async add(index: number, step: StepRecord): Promise<boolean> {
     const key = this.stepKey(index);
     await this.results.put(key, 'rollout-step', step);
-    const stored = await this.results.get(key);
-    return !StepRecord.safeParse(stored).success || JSON.stringify(stored) === JSON.stringify(step);
+    const stored = StepRecord.safeParse(await this.results.get(key));
+    return !stored.success || contentKey(timeless(stored.data)) === contentKey(timeless(step));
   }
 
   /** @throws StoreUnavailableError */

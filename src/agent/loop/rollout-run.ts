@@ -18,12 +18,14 @@ import { type ExitReason, type RolloutParts, submittedWith } from './rollout-tas
 export class RolloutRun implements AsyncDisposable {
   private readonly steps: StepRecord[] = [];
   private conversation: Conversation;
+  /** As another process that did the same rollout ended it meanwhile. */
+  private ended: Rollout | null = null;
   private readonly container: ContainerOfRollout;
 
   constructor(private readonly parts: RolloutParts) {
-    const { tools, spec, task } = parts;
+    const { tools, spec, task, prompt, format } = parts;
     const { action_s: actionS } = tools.settings.limits;
-    this.conversation = this.newConversation();
+    this.conversation = new Conversation(prompt, format, tools.tokenizer);
     this.container = new ContainerOfRollout(
       tools.sandbox,
       { spec, actionS, patch: task.inspection?.patch, allParts: tools.settings.prompt === 'agent/r2e' },
@@ -39,6 +41,7 @@ export class RolloutRun implements AsyncDisposable {
     if (refusal !== null) reason = DOES_NOT_APPLY;
     while (reason === null) {
       reason = (await this.step(signal)) ?? this.exitReason();
+      if (this.ended !== null) return { ...this.ended, ...namesOf(task) };
     }
     const patch = refusal === null ? await this.patch(signal) : { ...NO_PATCH, problem: refusal };
     const rollout = asRollout(this.parts, this.steps, { reason, ...patch });
@@ -48,21 +51,17 @@ export class RolloutRun implements AsyncDisposable {
 
   /** Continues after the stored steps, of which `paid` are already paid for here. */
   private async load(paid: number): Promise<void> {
-    const { tools, journal, task, format, begun } = this.parts;
+    const { tools, journal, task, format, begun, prompt } = this.parts;
     const stored = [...begun, ...(await journal.steps())];
+    this.ended = paid === 0 ? null : await journal.finished();
     await this.container.clear();
     this.steps.length = 0;
-    this.conversation = this.newConversation();
+    this.conversation = new Conversation(prompt, format, tools.tokenizer);
     for (const step of stored) {
       this.container.withdraw(step.withdrawn);
       this.remember(step);
     }
     await task.onKnown(tools.settings.model, tokensOf(stored.slice(paid).map((step) => asStep(step, format))));
-  }
-
-  private newConversation(): Conversation {
-    const { prompt, format, tools } = this.parts;
-    return new Conversation(prompt, format, tools.tokenizer);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

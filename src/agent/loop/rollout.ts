@@ -5,7 +5,8 @@ import type { Message } from '../../ports/llm-client.js';
 import { sandboxContent, sandboxSpec, type SandboxSpec } from '../../ports/sandbox.js';
 import { CommandRun } from '../command/command-run.js';
 import { ACTION_FORMATS } from '../call-formats/formats.js';
-import { instancePrompt } from './conversation.js';
+import { instancePrompt, roleOf } from './conversation.js';
+import { toolSpecs } from '../tools/tool-specs.js';
 import { RolloutJournal, type StepRecord } from './rollout-journal.js';
 import { namesOf, RolloutRun } from './rollout-run.js';
 import type { AgentSettings, AgentTools, RolloutParts, RolloutTask } from './rollout-task.js';
@@ -104,6 +105,8 @@ function identityOf(
     ...setup,
     prompt,
     settings: { ...settings, lacking: undefined },
+    // Other formats describe them in the prompt.
+    ...(ACTION_FORMATS[settings.format].offersTools && { tools: toolSpecs(roleOf({ inspection }, settings)) }),
     sandbox_limits: sandbox.limits,
     sample,
     ...(inspection === undefined ? {} : { inspected: inspection.patch }),

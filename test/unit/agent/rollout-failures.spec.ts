@@ -171,6 +171,55 @@ describe('a rollout that two runs ask for at once', () => {
     await expect(first).rejects.toThrow('killed');
   });
 
+  it('keeps its container in the second process as long as both do the same', async () => {
+    const { run, sandbox } = rolloutWorld();
+    const script = [runs('a'), runs('b'), submits];
+    const [first, second] = [gate(), gate()];
+    // Each answers its second call when the other one has had its first answered.
+    const model = (mine: typeof first, other: typeof first): PlayedModel => {
+      let calls = 0;
+      return new PlayedModel(async () => {
+        if (calls === 1) {
+          mine.resolve();
+          await other.promise;
+        }
+        return script[calls++] ?? submits;
+      });
+    };
+    const [one, two] = await Promise.all([
+      run(model(first, second)),
+      run(model(second, first), { candidateId: 'other' }),
+    ]);
+    expect(two).toEqual({ ...one, candidate_id: 'other' });
+    expect(sandbox.opens).toBe(2);
+  });
+
+  it('asks no more when the other process has ended it', async () => {
+    const { run } = rolloutWorld({}, { sandbox: unlike() });
+    const [begun, over] = [gate(), gate()];
+    const first = run(
+      new PlayedModel(async () => {
+        await begun.promise;
+        return submits;
+      }),
+    ).finally(() => {
+      over.resolve();
+    });
+    let asked = 0;
+    const second = run(
+      new PlayedModel(async () => {
+        asked += 1;
+        begun.resolve();
+        await over.promise;
+        return runs('x');
+      }),
+      { candidateId: 'other' },
+    );
+    const made = await first;
+    expect(await second).toEqual({ ...made, candidate_id: 'other' });
+    expect(asked).toBe(1);
+  });
+
   it('is one in two processes, too: each goes on from the steps that were stored first', async () => {
     const { run, told } = rolloutWorld({}, { sandbox: unlike() });
     const stored = gate();
