@@ -175,10 +175,11 @@ describe('a rollout that two runs ask for at once', () => {
     const { run, sandbox } = rolloutWorld();
     const script = [runs('a'), runs('b'), submits];
     const [first, second] = [gate(), gate()];
-    // Each answers its second call when the other one has had its first answered.
-    const model = (mine: typeof first, other: typeof first): PlayedModel => {
+    // Each has its second call answered when the other one has asked it; their times differ.
+    const model = (mine: typeof first, other: typeof first, latencyMs: number): PlayedModel => {
       let calls = 0;
       return new PlayedModel(async () => {
+        await sleep(latencyMs);
         if (calls === 1) {
           mine.resolve();
           await other.promise;
@@ -187,8 +188,8 @@ describe('a rollout that two runs ask for at once', () => {
       });
     };
     const [one, two] = await Promise.all([
-      run(model(first, second)),
-      run(model(second, first), { candidateId: 'other' }),
+      run(model(first, second, 0)),
+      run(model(second, first, 20), { candidateId: 'other' }),
     ]);
     expect(two).toEqual({ ...one, candidate_id: 'other' });
     expect(sandbox.opens).toBe(2);
