@@ -121,8 +121,11 @@ function worthOf({ given, tried, isOver }: IssueState, costOf: (tried: Tried) =>
   return cost === 0 ? gain : (gain * given) / cost;
 }
 
-/** Returns the round of this number if it was decided before, or else keeps what `decide` says. */
-export type Keep = (number: number, decide: () => Round) => Promise<Round>;
+/**
+ * Returns the round of this number if it was decided before, or else keeps what `decide` says.
+ * @param spent by the rounds before
+ */
+export type Keep = (number: number, spent: Allocation['spent'], decide: () => Round) => Promise<Round>;
 
 export interface AllocateOptions {
   readonly atOnce: number;
@@ -145,9 +148,10 @@ export interface AllocateOptions {
  */
 export async function allocate(requests: readonly RunRequest[], options: AllocateOptions): Promise<RunRequest[]> {
   const allocation = new Allocation(requests.map(sizeOf), options.atOnce, options.budget);
-  const keep: Keep = options.keep ?? ((_, decide) => Promise.resolve(decide()));
+  const keep: Keep = options.keep ?? ((_number, _spent, decide) => Promise.resolve(decide()));
   for (let number = 1; ; number += 1) {
-    const round = await keep(number, () => (options.stop(allocation.spent) ? [] : allocation.next()));
+    const { spent } = allocation;
+    const round = await keep(number, spent, () => (options.stop(spent) ? [] : allocation.next()));
     if (round.length === 0) break;
     const tried = await Promise.all(
       // Bounded by the size of a round; the job queue limits how many run at once.
