@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import type { Wakeup } from '../core/async/time.js';
 import { DEFAULT_K, RunRequest } from '../core/run/run-request.js';
 import { RunResult } from '../core/run/run-result.js';
@@ -52,14 +53,18 @@ export async function allocateArm(
     const key = `benchmark ${id} ${arm.name} ${request.issue.instance_id} first ${request.k}`;
     return runToEnd(tools, { key, request: tagged, submitter, since }, signal);
   };
-  const keep: Keep = async (number, decide) => {
+  const keep: Keep = async (number, spent, decide) => {
+    const { results } = tools;
     const key = `benchmark ${id} ${arm.name} round ${number}`;
-    const known = Round.safeParse(await tools.results.get(key));
+    const known = Round.safeParse(await results.get(key));
     if (known.success) return known.data;
     const round = decide();
+    await results.put(spentKey(id, arm, number), 'allocation', spent);
     // The end is not kept: once failed runs are resumed, allocation goes on.
-    if (round.length > 0) await tools.results.put(key, 'allocation', round);
-    return round;
+    if (round.length === 0) return round;
+    await results.put(key, 'allocation', round);
+    // Another driver may have decided first.
+    return Round.parse(await results.get(key));
   };
   const granted = await allocate(requests, {
     atOnce: plan.concurrency,
@@ -73,6 +78,25 @@ export async function allocateArm(
     const row = rows[index];
     if (row !== undefined) await tools.benchmarks.ask(row.id, request);
   }
+}
+
+/** What an arm had spent on sampling at its last decision, which is what its driver knew of it; null = it has made none. */
+export async function spentOnSampling(
+  { results }: Pick<AllocationTools, 'results'>,
+  { id, arm }: Pick<Allocated, 'id' | 'arm'>,
+): Promise<Allocation['spent'] | null> {
+  let last: Allocation['spent'] | null = null;
+  for (let number = 1; ; number += 1) {
+    const known = SpentOnSampling.safeParse(await results.get(spentKey(id, arm, number)));
+    if (!known.success) return last;
+    last = known.data;
+  }
+}
+
+const SpentOnSampling = z.object({ tokens: z.number(), usd: z.number() });
+
+function spentKey(id: string, arm: SentArm, number: number): string {
+  return `benchmark ${id} ${arm.name} spent before round ${number}`;
 }
 
 /** @returns null if the run failed or was cancelled */

@@ -18,7 +18,7 @@ import { hasEnded, type RunStore } from '../ports/run-store.js';
 import type { Sandbox } from '../ports/sandbox.js';
 import { runCurve } from '../reports/benchmark/arms.js';
 import { jobOfRun } from '../runs/parts.js';
-import { allocateArm } from './allocate-arm.js';
+import { allocateArm, spentOnSampling } from './allocate-arm.js';
 import { gradedIn, gradeOneOfMany, namedByArm } from './grade-arms.js';
 import { BenchmarkPlan, reasonToStop, samplingEnds, type SentArm, type Tally } from './plan.js';
 
@@ -121,7 +121,7 @@ class Drive {
     const { benchmarks, ended } = tools;
     using leaving = abortedAtEnd(signal);
     await this.count(await benchmarks.counts(driven.id));
-    for (const arm of driven.plan.arms) if (arm.allocate === 'greedy') this.allocate(arm, leaving.signal);
+    await this.allocateAll(leaving.signal);
     for (let [seen, rings] = ['', 0]; ;) {
       if (seen !== '') await ended.wait(rings, LOOK_EVERY_MS, signal);
       rings = ended.rings;
@@ -169,6 +169,17 @@ class Drive {
     const waiting = all.filter(({ arm }) => !this.allocating.has(arm)).slice(0, room + plan.concurrency);
     for (const run of waiting.slice(0, room)) await this.hand(run);
     await this.fetchImage(waiting.slice(room));
+  }
+
+  /** What each greedy arm sampled before a restart is known before any begins more. */
+  private async allocateAll(signal: AbortSignal): Promise<void> {
+    const { id, plan } = this.driven;
+    const greedy = plan.arms.filter(({ allocate }) => allocate === 'greedy');
+    for (const arm of greedy) {
+      const spent = await spentOnSampling(this.tools, { id, arm });
+      if (spent !== null) this.sampled.set(arm.name, spent);
+    }
+    for (const arm of greedy) this.allocate(arm, signal);
   }
 
   /** Allocates rollouts to the issues of an arm before its runs are handed over. */

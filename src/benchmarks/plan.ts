@@ -26,7 +26,7 @@ export const ArmBasics = {
   refine_from: z.number().min(0).max(1).optional(),
   /** Allocation of rollouts: `equal` = k for each issue; `greedy` = where the expected gain per dollar is highest. */
   allocate: z.enum(['equal', 'greedy']).optional(),
-  /** Limits of greedy rollouts for the whole arm; once one is reached, issues are decided with the candidates they have. */
+  /** Limits of greedy rollouts for the whole arm; once one is reached, no issue gets more than its first ones or those it has. */
   budget: z
     .strictObject({
       rollouts: z.int().positive().optional(),

@@ -13,7 +13,7 @@ import type { RunService } from './run-service.js';
 
 const RUNS_A_PAGE = 100;
 
-/** Limits on the rollouts of all issues together; null = no limit. */
+/** Limits on the rollouts of all issues together, of which each gets its first ones in any case; null = no limit. */
 export interface AllocationBudget {
   readonly rollouts: number | null;
   readonly tokens: number | null;
@@ -58,7 +58,7 @@ export class Allocation {
     this.issues = sizes.map((size) => ({ ...size, given: 0, tried: null, isOver: false }));
   }
 
-  /** Number of rollouts of each issue. */
+  /** Number of rollouts of each issue; one not sampled yet gets its first ones. */
   get given(): readonly number[] {
     return this.issues.map(({ given, first }) => Math.max(given, first));
   }
@@ -77,11 +77,11 @@ export class Allocation {
     const ranked = worth
       .flatMap((value, index) => (value > 0 ? [{ index, value }] : []))
       .sort((a, b) => (a.value === b.value ? a.index - b.index : b.value - a.value));
-    let left = this.isSpent() ? 0 : (most ?? Infinity) - this.issues.reduce((sum, { given }) => sum + given, 0);
-    return ranked.slice(0, this.atOnce).flatMap(({ index }) => {
+    let left = (most ?? Infinity) - this.issues.reduce((sum, { given }) => sum + given, 0);
+    return ranked.slice(0, this.isSpent() ? 0 : this.atOnce).flatMap(({ index }) => {
       const issue = this.issues[index];
-      // Fewer than the first ones would leave out an agent.
-      if (issue === undefined || left < (issue.given === 0 ? issue.first : 1)) return [];
+      // Its first rollouts count in the limit, but are made whatever it is: without them the issue would have no patch.
+      if (issue === undefined || (issue.given > 0 && left < 1)) return [];
       const more = issue.given === 0 ? issue.first : Math.min(issue.step, issue.most - issue.given, left);
       left -= more;
       return [{ index, rollouts: issue.given + more }];
@@ -121,8 +121,11 @@ function worthOf({ given, tried, isOver }: IssueState, costOf: (tried: Tried) =>
   return cost === 0 ? gain : (gain * given) / cost;
 }
 
-/** Returns the round of this number if it was decided before, or else keeps what `decide` says. */
-export type Keep = (number: number, decide: () => Round) => Promise<Round>;
+/**
+ * Returns the round of this number if it was decided before, or else keeps what `decide` says.
+ * @param spent by the rounds before
+ */
+export type Keep = (number: number, spent: Allocation['spent'], decide: () => Round) => Promise<Round>;
 
 export interface AllocateOptions {
   readonly atOnce: number;
@@ -145,9 +148,10 @@ export interface AllocateOptions {
  */
 export async function allocate(requests: readonly RunRequest[], options: AllocateOptions): Promise<RunRequest[]> {
   const allocation = new Allocation(requests.map(sizeOf), options.atOnce, options.budget);
-  const keep: Keep = options.keep ?? ((_, decide) => Promise.resolve(decide()));
+  const keep: Keep = options.keep ?? ((_number, _spent, decide) => Promise.resolve(decide()));
   for (let number = 1; ; number += 1) {
-    const round = await keep(number, () => (options.stop(allocation.spent) ? [] : allocation.next()));
+    const { spent } = allocation;
+    const round = await keep(number, spent, () => (options.stop(spent) ? [] : allocation.next()));
     if (round.length === 0) break;
     const tried = await Promise.all(
       // Bounded by the size of a round; the job queue limits how many run at once.

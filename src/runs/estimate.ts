@@ -139,8 +139,8 @@ function sharedBy(
   { firstOf, most }: EstimatedAllocation,
 ): Sampled {
   const atFirst = requests.reduce((sum, request) => sum + firstOf(request), 0);
-  // An issue gets its first rollouts whole or not at all, so a limit below their sum may leave some of it unused.
-  const rollouts = rangeOf(atFirst <= (most ?? 0) ? atFirst : 0, most ?? 0);
+  // An issue gets its first rollouts whatever the limit.
+  const rollouts = rangeOf(atFirst, Math.max(atFirst, most ?? 0));
   const ofDearest = (part: keyof Sampled): Ends =>
     requests.map((request) => dearest({ ...settings, request }, part, rollouts)).reduce(ofEach(greater), NOTHING);
   return { rollouts: ofDearest('rollouts'), progress: ofDearest('progress') };

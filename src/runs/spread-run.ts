@@ -53,6 +53,8 @@ const SIBLINGS_MS = 2_000;
 class SpreadRun {
   readonly deps: RunDependencies;
   private readonly work: RunWork;
+  /** What the finished accounts came to: a second wave asks for inspections of the first again. */
+  private readonly counted = new Map<string, Spent>();
   private siblings = { of: 1, at: Number.NEGATIVE_INFINITY };
 
   constructor(
@@ -150,14 +152,17 @@ class SpreadRun {
     done: Accounted | null,
     work: (deps: RunDependencies) => Promise<T>,
   ): Promise<T> {
-    if (done !== null) this.deps.absorb(done);
-    const deps = this.tools.dependencies.create(this.observe, { ...this.work, part: accountOf(what) });
+    const part = accountOf(what);
+    const counted = this.counted.get(part);
+    if (done !== null && counted === undefined) this.deps.absorb(done);
+    const deps = this.tools.dependencies.create(this.observe, { ...this.work, part });
     try {
       const made = await work(deps);
       await deps.ledger.chargeRest();
+      this.counted.set(part, deps.ledger.spent());
       return made;
     } finally {
-      this.deps.absorb({ usage: [...deps.usage()], spent: beyond(deps.ledger.spent(), done?.spent) });
+      this.deps.absorb({ usage: [...deps.usage()], spent: beyond(deps.ledger.spent(), counted ?? done?.spent) });
     }
   }
 

@@ -127,7 +127,11 @@ export class KyselyRetention extends Retention {
   }
 }
 
-/** Spending of runs, as rows. Room is taken under a lock on the run's rows, so that concurrent requests are serialised. */
+/** Part whose row serialises those who ask for room in a run. */
+const LOCKED = 'run';
+const EMPTY = { tokens: 0, usd: 0, taken_tokens: 0, taken_usd: 0 };
+
+/** Spending of runs, as rows. Room is taken under a lock on one of the run's rows, so that concurrent requests are serialised. */
 export class KyselySpendingStore extends SpendingStore {
   constructor(
     private readonly db: Kysely<Database>,
@@ -141,12 +145,13 @@ export class KyselySpendingStore extends SpendingStore {
       begin: () => this.begin(run_id, part),
       take: (room, most) =>
         this.write(async (trx) => {
-          const all = await trx
-            .updateTable('spendings')
-            .set({ run_id })
-            .where('run_id', '=', run_id)
-            .returningAll()
+          await trx
+            .insertInto('spendings')
+            .values({ run_id, part: LOCKED, ...EMPTY })
+            .onConflict((conflict) => conflict.columns(['run_id', 'part']).doUpdateSet({ run_id }))
             .execute();
+          // Read under the lock, so that it includes what others have just taken.
+          const all = await trx.selectFrom('spendings').selectAll().where('run_id', '=', run_id).execute();
           const [spent, taken] = [spentOf(all), takenOf(all)];
           const fits = (unit: keyof Amount): boolean =>
             most[unit] === null || spent[unit] + taken[unit] + room[unit] <= most[unit];
@@ -164,7 +169,7 @@ export class KyselySpendingStore extends SpendingStore {
   private begin(run_id: string, part: string): Promise<Amount> {
     const row = this.db
       .insertInto('spendings')
-      .values({ run_id, part, tokens: 0, usd: 0, taken_tokens: 0, taken_usd: 0 })
+      .values({ run_id, part, ...EMPTY })
       .onConflict((conflict) => conflict.columns(['run_id', 'part']).doUpdateSet({ taken_tokens: 0, taken_usd: 0 }))
       .returning(['tokens', 'usd']);
     return this.guard.run(() => row.executeTakeFirstOrThrow());

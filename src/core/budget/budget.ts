@@ -115,7 +115,9 @@ const NOTHING: Amount = { tokens: 0, usd: 0 };
  */
 export class BudgetLedger {
   private tokens = 0;
-  private usd: number | null = 0;
+  /** Of the calls whose price is known. */
+  private usd = 0;
+  private isPriced = true;
   private credit: Promise<{ tokens: number; usd: number }> | null = null;
 
   /**
@@ -164,12 +166,13 @@ export class BudgetLedger {
   /** Adds what another process spent on a part of its own. */
   add({ tokens, usd }: Spent): void {
     this.tokens += tokens;
-    this.usd = this.usd === null || usd === null ? null : this.usd + usd;
+    this.usd += usd ?? 0;
+    this.isPriced &&= usd !== null;
   }
 
   /** Spent by this part and the added ones. */
   spent(): Spent {
-    return { tokens: this.tokens, usd: this.usd };
+    return { tokens: this.tokens, usd: this.isPriced ? this.usd : null };
   }
 
   worth(model: string, tokens: TokenCounts): Spent {
@@ -178,12 +181,12 @@ export class BudgetLedger {
 
   /**
    * Whether the agent's share of the budget has room for this amount beside what has been counted here: a resumed run then
-   * decides as it did before, whatever it had spent when it was interrupted.
+   * decides as it did before, whatever it had spent when it was interrupted. Calls without a price cost nothing.
    */
   covers({ tokens, usd }: Spent): boolean {
     const most = this.most(this.agentShare);
     if (most.tokens !== null && this.tokens + tokens > most.tokens) return false;
-    return most.usd === null || (this.usd ?? 0) + (usd ?? 0) <= most.usd;
+    return most.usd === null || this.usd + (usd ?? 0) <= most.usd;
   }
 
   private async take(purpose: string, amount: Amount): Promise<Taken> {

@@ -9,6 +9,7 @@ import type { Rollout } from '../../../src/core/run/rollout.js';
 import { RunRequest } from '../../../src/core/run/run-request.js';
 import type { RunResult } from '../../../src/core/run/run-result.js';
 import { type Job, Jobs } from '../../../src/jobs/jobs.js';
+import type { BenchmarkStore } from '../../../src/ports/benchmark-store.js';
 import { openSqliteStore } from '../../../src/store/sqlite.js';
 import type { OpenStore } from '../../../src/store/store.js';
 import { exited, FakeSandbox } from '../../fakes/fake-sandbox.js';
@@ -34,12 +35,12 @@ interface Ran {
   readonly samples: boolean;
 }
 
-/** Does every run at once as the test says; false = it fails. */
+/** Does every run at once as the test says; false = it fails, null = it is left as it is. */
 class ScriptedRuns extends Jobs {
   readonly ended = new Wakeup();
   readonly ran: Ran[] = [];
   private readonly underWay: Promise<void>[] = [];
-  play: (ran: Ran) => Promise<boolean> = () => Promise.resolve(true);
+  play: (ran: Ran) => Promise<boolean | null> = () => Promise.resolve(true);
 
   constructor(private readonly costOfRollout: number) {
     super();
@@ -73,6 +74,7 @@ class ScriptedRuns extends Jobs {
     const cost_usd = ran.samples ? k * this.costOfRollout : 0;
     const usage = { ...runResult().usage, tokens: k, cost_usd };
     const isDone = await this.play(ran);
+    if (isDone === null) return;
     const result: RunResult = { ...runResult(), rollouts, usage };
     await store.runs.update(id, isDone ? { status: 'done', result } : { status: 'failed' });
     this.ended.ring();
@@ -104,8 +106,14 @@ function rolloutOf(instance_id: string, number: number): Rollout {
   };
 }
 
+async function until(holds: () => boolean): Promise<void> {
+  while (!holds()) await sleep(1);
+}
+
 class Bench {
   readonly results = new MemoryResultStore();
+  /** Runs of greedy arms whose rollouts are decided. */
+  readonly asked: string[] = [];
 
   private constructor(
     readonly id: string,
@@ -135,17 +143,22 @@ class Bench {
     const { results, runs } = this;
     const sandbox = new FakeSandbox(() => exited(0));
     const setup = (): Promise<string> => Promise.resolve('');
-    const tools = { benchmarks: store.benchmarks, runs: store.runs, results, sandbox, jobs: runs, setup };
+    const benchmarks = Object.create(store.benchmarks) as BenchmarkStore;
+    benchmarks.ask = async (id, request) => {
+      await store.benchmarks.ask(id, request);
+      this.asked.push(id);
+    };
+    const tools = { benchmarks, runs: store.runs, results, sandbox, jobs: runs, setup };
     const driver = benchmarkHandler({ ...tools, ended: runs.ended });
     await driver.perform({ benchmark_id: this.id }, { key: this.id, signal, attempt: 1 });
   }
 
   /** Drives it until `ends` says so of a run that is about to be done, and kills the driver there. */
-  async killedAt(ends: (ran: Ran) => boolean): Promise<void> {
+  async killedAt(ends: (ran: Ran) => boolean | Promise<boolean>): Promise<void> {
     const kill = new AbortController();
     const { play } = this.runs;
     this.runs.play = async (ran) => {
-      if (ends(ran)) kill.abort(new Error('killed'));
+      if (await ends(ran)) kill.abort(new Error('killed'));
       return play(ran);
     };
     await expect(this.drive(kill.signal)).rejects.toThrow('killed');
@@ -180,20 +193,12 @@ describe('greedy arms of a service', () => {
   it('count in the budget as they sample, and begin nothing more than an equal arm beside them may', async () => {
     const arms = [{ name: 'arm-1', seed: 1, k: 1 }, greedy(2)];
     const bench = await Bench.open({ arms, budget: { usd: 10 } }, 2, 12);
-    const ask = store.benchmarks.ask.bind(store.benchmarks);
-    const allocated = new Promise<void>((resolve) => {
-      store.benchmarks.ask = async (...args) => {
-        await ask(...args);
-        resolve();
-      };
-    });
     // The equal arm's first run ends after the sampling did.
     bench.runs.play = async ({ samples }) => {
-      if (!samples) await allocated;
+      if (!samples) await until(() => bench.asked.length === 2);
       return true;
     };
     await bench.drive();
-    store.benchmarks.ask = ask;
     expect(await bench.end()).toEqual({
       ...{ status: 'done', note: 'the budget of 10 US dollars is spent' },
       runs: ['arm-1 issue-1 done 1', 'arm-2 issue-1 queued 1', 'arm-1 issue-2 queued 1', 'arm-2 issue-2 queued 1'],
@@ -219,6 +224,55 @@ describe('greedy arms of a service', () => {
       runs: ['arm-1 issue-1 done 1', 'arm-2 issue-1 done 1', 'arm-1 issue-2 done 1', 'arm-2 issue-2 done 4'],
     });
     expect(bench.runs.ran.slice(before).map(({ samples }) => samples)).toEqual([false, false]);
+  });
+
+  it('share the budget after a kill while a round goes on that was decided before', async () => {
+    const bench = await Bench.open({ arms: [greedy(1), greedy(2)], budget: { usd: 10 } }, 2);
+    const begun = (seed: number): number => bench.runs.ran.filter(({ request }) => request.seed === seed).length;
+    // Killed in the third round of the first arm and the sixth of the second.
+    bench.runs.play = async ({ request: { seed } }) => {
+      const number = begun(seed);
+      if (seed === 2 && number === 3) await until(() => begun(1) === 3);
+      return number < (seed === 1 ? 3 : 6) ? true : null;
+    };
+    await bench.killedAt(async ({ request: { seed } }) => seed === 2 && begun(2) === 6);
+    // The second arm's round lasts until the first has decided.
+    const { asked } = bench;
+    bench.runs.play = async ({ samples, request: { seed } }) => {
+      if (samples && seed === 2) await until(() => asked.length > 0);
+      return true;
+    };
+    await bench.drive();
+    expect(Object.values(bench.runs.sampled).reduce((sum, k) => sum + k, 0)).toBe(9);
+  });
+
+  it('count what they sampled after a kill, even if one of their runs has ended', async () => {
+    const arms = [{ name: 'arm-1', seed: 1, k: 1 }, greedy(2)];
+    const bench = await Bench.open({ arms, budget: { usd: 10 } }, 2, 12);
+    await bench.killedAt(async ({ samples }) => {
+      if (!samples) await until(() => bench.asked.length === 2);
+      return !samples;
+    });
+    const [ended] = await store.benchmarks.runs(bench.id, { arm: 'arm-2' });
+    await store.runs.update(ended?.id ?? '', { status: 'done', result: runResult() });
+    await bench.drive();
+    expect(await bench.end()).toMatchObject({
+      note: 'the budget of 10 US dollars is spent',
+      runs: ['arm-1 issue-1 done 1', 'arm-2 issue-1 done 1', 'arm-1 issue-2 queued 1', 'arm-2 issue-2 queued 1'],
+    });
+  });
+
+  it('follow the decision that was stored first, if two drivers decide', async () => {
+    const bench = await Bench.open({ arms: [greedy(1, { budget: { rollouts: 2 } })] }, 2);
+    const { results } = bench;
+    const put = results.put.bind(results);
+    results.put = async (key, kind, value) => {
+      if (key.endsWith(' arm-1 round 1')) await put(key, kind, [{ index: 1, rollouts: 1 }]);
+      await put(key, kind, value);
+    };
+    await bench.drive();
+    const first = bench.runs.ran.find(({ samples }) => samples);
+    expect(first?.request.issue.instance_id).toBe('issue-2');
   });
 
   it('sample again what failed when they are resumed', async () => {

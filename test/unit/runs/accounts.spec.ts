@@ -126,3 +126,17 @@ it('a rollout that goes on here, after its part had no more room in the budget, 
   expect(await spent()).toMatchObject({ tokens: 6 * COST });
   expect(next.ledger.spent().tokens).toBe(6 * COST);
 });
+
+it.each([0, 1])(
+  'an inspection that a second wave asks for again counts once, with %i other processes',
+  async (others) => {
+    const { execution, judged } = await world();
+    const deps = execution(others);
+    const counted = (): object => structuredClone({ usage: deps.usage(), spent: deps.ledger.spent() });
+    await judged(deps);
+    const before = counted();
+    expect(deps.ledger.spent().tokens).toBeGreaterThan(0);
+    await judged(deps);
+    expect(counted()).toEqual(before);
+  },
+);

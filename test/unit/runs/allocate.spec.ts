@@ -111,13 +111,17 @@ describe('allocating rollouts', () => {
     expect(sampled).toEqual(['one 3', 'none 3', 'one 6']);
     const agents = [{ name: 'x' }, { name: 'y', temperature: 0.5 }];
     expect((await played({ one: 'abcdef' }, {}, { agents })).sampled[0]).toBe('one 2');
-    const short = await played(
-      { one: 'abcdef', two: 'abcdef', three: 'abcdef' },
-      { atOnce: 3, budget: { ...NO_LIMIT, rollouts: 5 } },
-      { agents },
-    );
-    expect(short.sampled.slice(0, 2)).toEqual(['one 2', 'two 2']);
-    expect(short.sampled).not.toContain('three 1');
-    expect(short.rollouts.every((k) => k >= 2)).toBe(true);
+  });
+
+  it('makes the first rollouts of each issue whatever the limit, and uses all of a limit above their sum', async () => {
+    const scripts = { one: 'abcdef', two: 'abcdef', three: 'abcdef' };
+    const agents = [{ name: 'x' }, { name: 'y', temperature: 0.5 }];
+    const limited = async (rollouts: number): Promise<readonly number[]> => {
+      const budget = { ...NO_LIMIT, rollouts };
+      return (await played(scripts, { atOnce: 2, budget }, { agents })).rollouts;
+    };
+    expect(await limited(1)).toEqual([2, 2, 2]);
+    expect(await limited(5)).toEqual([2, 2, 2]);
+    expect((await limited(8)).reduce((sum, k) => sum + k, 0)).toBe(8);
   });
 });

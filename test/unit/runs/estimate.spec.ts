@@ -201,8 +201,8 @@ it('a greedy arm has each issue’s first rollouts at least, and those that its 
   const [, steps = 0] = (await calls(6)).map((each) => each / 6);
   expect(await calls(null)).toEqual([3 * 2, 18 * steps, 30 * 8]);
   expect(await calls(12)).toEqual([3 * 2, 12 * steps, 12 * 8]);
-  // Not each gets its first ones.
-  expect(await calls(5)).toEqual([0, 5 * steps, 5 * 8]);
+  // Each gets its first ones whatever the limit.
+  expect(await calls(5)).toEqual([3 * 2, 6 * steps, 6 * 8]);
 });
 
 it('is told over HTTP, where nothing is begun and nobody asked', async () => {

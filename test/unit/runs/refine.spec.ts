@@ -188,6 +188,19 @@ it.each([
   expect(again.events).toEqual(before.events);
 });
 
+it('follows the plan that was stored first, if another process plans at the same time', async () => {
+  const theirs = new MemoryResultStore();
+  const ours = new MemoryResultStore();
+  const put = ours.put.bind(ours);
+  ours.put = async (key, kind, value) => {
+    await put(key, kind, await theirs.get(key));
+    await put(key, kind, value);
+  };
+  const first = await after(FIVE, { results: theirs, isMute: true });
+  const second = await after(FIVE, { results: ours });
+  expect(second.sampled.map(({ earlier }) => earlier)).toEqual(first.sampled.map(({ earlier }) => earlier));
+});
+
 it('keeps the first wave when tries of the second fail', async () => {
   const { end } = await after(FIVE, { fails: ['rollout-7', 'rollout-8'] });
   expect(end.rollouts).toEqual([]);

@@ -31,6 +31,14 @@ it('does not know what a model without a price costs, whatever the others do', a
   expect(ledger.spent().usd).toBeNull();
 });
 
+it('covers no more than what is left beside the calls whose price is known', async () => {
+  const ledger = limited({ ...NONE, usd: 1 });
+  await ledger.charge('m', tokens(400_000, 0));
+  await ledger.charge('x', tokens(1, 1));
+  const covers = [0.2, 0.3].map((usd) => ledger.covers({ tokens: 0, usd }));
+  expect([ledger.spent().usd, covers]).toEqual([null, [true, false]]);
+});
+
 it('takes the price of any other model where the table has one', async () => {
   const ledger = new BudgetLedger(NONE, { '*': { input: 1, output: 1 } }, 1, null);
   await ledger.charge('x', tokens(500_000, 500_000));
