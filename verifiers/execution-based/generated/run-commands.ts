@@ -127,9 +127,10 @@ async function runCommand(
   // A process still running could change the report while it is read.
   await endTests(session, signal);
   const report = how.report === 'junit' ? await reportIn(session, env, signal) : printed.bytes();
-  const { outcome, failed } = outcomeOf(how.report, { exitCode, text: new TextDecoder().decode(report) });
-  const isNamed = failed.some((name) => name.includes(test.test_id));
-  const run: TestRun = { outcome: isSpent ? 'timed-out' : outcome, ...measured, ...(isNamed ? { named: true } : {}) };
+  const { outcome, failed, isWhole } = outcomeOf(how.report, { exitCode, text: new TextDecoder().decode(report) });
+  const named = failed.some((name) => name.includes(test.test_id));
+  const isTold = named || (isWhole && !isSpent);
+  const run: TestRun = { outcome: isSpent ? 'timed-out' : outcome, ...measured, ...(isTold ? { named } : {}) };
   const emptied = { argv: ['rm', '-rf', '--', folder], ...user, deadlineS: CLEAR_S };
   const isTidy = await areRemoved(session, Object.keys(how.files), signal);
   return { run, goesOn: isTidy && (await session.exec(emptied, signal)).kind === 'exited' };

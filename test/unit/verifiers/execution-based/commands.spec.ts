@@ -160,6 +160,7 @@ describe('a test in a language without a driver', () => {
       const isFailed = ends.some(([, end]) => end === 'fail');
       const events = [
         ...ends.map(([Test, Action]) => ({ Action, Package: 'x', Test })),
+        { Action: 'output', Package: 'x', Output: isFailed ? 'FAIL\n' : 'PASS\n' },
         { Action: isFailed ? 'fail' : 'pass', Package: 'x' },
       ];
       return exited(isFailed ? 1 : 0, events.map((event) => `${JSON.stringify(event)}\n`).join(''));
@@ -178,9 +179,35 @@ describe('a test in a language without a driver', () => {
       expect(await new World(byName, {}, control).verify([goTest])).toEqual({ right: 1, wrong: 'forged' });
     });
 
-    it('is right where the runner never runs it, as base shows', async () => {
-      const world = new World(byName, {}, byName);
-      expect(await world.verify([goTest])).toEqual({ right: 1, wrong: 1 });
+    const lines = goRun(['TestOne', 'fail']).stdout.split('\n');
+    const panicked = exited(1, lines.toSpliced(1, 1).join('\n'));
+
+    it.each([
+      [
+        'is right where the whole report of base lacks it, since the runner never runs it',
+        goRun(['TestOne', 'fail']),
+        1,
+      ],
+      ['is in doubt where base panics before it', panicked, 'control-solved'],
+      ['is in doubt where it does not compile on base', exited(1, '', 'undefined: calc.Plus'), 'control-solved'],
+      ['is in doubt where base meets a limit', ended('timed-out'), 'control-solved'],
+    ])('%s', async (_, onBase, score) => {
+      const control: Play = (request, session, tree) => (tree === null ? onBase : byName(request, session, tree));
+      expect(await new World(byName, {}, control).verify([goTest])).toEqual({ right: score, wrong: score });
+    });
+
+    it('forges where base does not compile, and another patch reports it as failed', async () => {
+      const control: Play = (_request, session, tree) => {
+        if (tree === null) return exited(1, '', 'undefined: calc.Plus');
+        return tree === WRONG ? goRun(['TestOne', 'pass']) : goRun(['TestOne', 'pass'], [added(session), 'fail']);
+      };
+      expect(await new World(byName, {}, control).verify([goTest])).toEqual({ right: 1, wrong: 'forged' });
+    });
+
+    it('is in doubt where its report is only an exit code', async () => {
+      const world = new World(solves, {}, passes);
+      const doubted = { right: 'control-solved', wrong: 'control-solved' };
+      expect(await world.verify([{ ...goTest, report: 'exit-code' }])).toEqual(doubted);
     });
   });
 
