@@ -44,15 +44,17 @@ class World {
       seen(request, session);
       if (isRemoval(request)) return exited(this.removers.includes(request.as) ? 0 : 1);
       if (request.env?.['BESTK_TMP'] === undefined) return suite(request, session);
-      const texts = [...session.files.values()].map((bytes) => new TextDecoder().decode(bytes));
       const tree = trees.get(session) ?? null;
-      if (texts.some((text) => /^\(\n|^def exit_|TestX/.test(text))) return control(request, session, tree);
+      if (/^\(\n|^def exit_|TestX/m.test(textsOf(session))) return control(request, session, tree);
       this.commands += 1;
       return play(request, session, tree);
     });
   }
 
-  async verify(tests: readonly GeneratedTest[]): Promise<Readonly<Record<string, unknown>>> {
+  async verify(
+    tests: readonly GeneratedTest[],
+    candidates = [candidate('right', RIGHT), candidate('wrong', WRONG)],
+  ): Promise<Readonly<Record<string, unknown>>> {
     const verifier = createExecutionBasedVerifier({
       sandbox: this.sandbox,
       results: this.results,
@@ -60,7 +62,6 @@ class World {
       nonce: () => String((this.#nonces += 1)).padStart(48, 'n'),
       pause: () => Promise.resolve(),
     });
-    const candidates = [candidate('right', RIGHT), candidate('wrong', WRONG)];
     const verdicts = await verifier.verify({ issue: calculatorIssue, candidates, tests }, go);
     const scores = verdicts
       .filter(({ measure }) => measure === 'reproduction')
@@ -71,6 +72,10 @@ class World {
   get reasons(): readonly (string | null)[] {
     return this.observing.admissions.map(({ reason }) => reason);
   }
+}
+
+function textsOf(session: FakeSessionView): string {
+  return [...session.files.values()].map((bytes) => new TextDecoder().decode(bytes)).join('\n');
 }
 
 function isRemoval({ argv }: ExecRequest): boolean {
@@ -144,6 +149,29 @@ describe('a test in a language without a driver', () => {
       expect(await world.verify([given('one', { path: 'one.rb' })])).toEqual({ right: 1, wrong: 'forged' });
     });
 
+    it.each([
+      ['asks for an option', "begin; App.start(['--version']); rescue => e; exit 2; end; exit 0"],
+      ['calls a command line', "begin; Cli.start(['version']); rescue => e; exit 2; end; exit 0"],
+      ['expects an exit', 'begin; App.stop; exit 2; rescue SystemExit => e; exit(e.success? ? 0 : 2); end'],
+    ])('is in doubt where the test %s, since right code may exit', async (_, content) => {
+      const control: Play = (_request, _session, tree) => exited(tree === WRONG ? 0 : 2);
+      const tests = [given('one', { path: 'one.rb', content })];
+      expect(await new World(solves, {}, control).verify(tests)).toEqual({ right: 1, wrong: 'control-solved' });
+    });
+
+    it('is in doubt where other patches disagree', async () => {
+      const third = RIGHT.replace('+    return a + b', '+    return b + a');
+      let runsOnThird = 0;
+      const control: Play = (_request, session, tree) => {
+        // The witness fails its own control, and the one that is made of what it is asked about.
+        const isAsked = tree === third && textsOf(session).split('def exit_').length === 2 && ++runsOnThird > 1;
+        return exited(tree === WRONG || isAsked ? 0 : 2);
+      };
+      const candidates = [candidate('right', RIGHT), candidate('wrong', WRONG), candidate('third', third)];
+      const scores = await new World(solves, {}, control).verify([given('one', { path: 'one.rb' })], candidates);
+      expect(scores).toEqual({ right: 1, wrong: 'control-solved', third: 1 });
+    });
+
     it('is in doubt where no other patch tells', async () => {
       const world = new World(solves, {}, passes);
       const doubted = { right: 'control-solved', wrong: 'control-solved' };
@@ -166,10 +194,7 @@ describe('a test in a language without a driver', () => {
       return exited(isFailed ? 1 : 0, events.map((event) => `${JSON.stringify(event)}\n`).join(''));
     };
     const byName: Play = (_request, _session, tree) => goRun(['TestOne', tree === null ? 'fail' : 'pass']);
-    const added = (session: FakeSessionView): string => {
-      const texts = [...session.files.values()].map((bytes) => new TextDecoder().decode(bytes));
-      return /TestX\w+/.exec(texts.join('\n'))?.[0] ?? '';
-    };
+    const added = (session: FakeSessionView): string => /TestX\w+/.exec(textsOf(session))?.[0] ?? '';
 
     it('forges where base reports it as failed, by its name', async () => {
       const control: Play = (_request, session, tree) =>
