@@ -182,9 +182,13 @@ function failingC(content: string, name: string): string | null {
   return `#define main t${name}\n${content}\n#undef main\nint main(${wanted}) { t${name}(${passed}); return 2; }\n`;
 }
 
+/** What ends the process otherwise, or runs the tests only at its end, unless that is a failure. */
+const RUBY_ENDS =
+  /\bexit!|\.exit\b|\bexec\b|\bat_exit\b|\bautorun\b|\btest\/unit\b|\bminitest\b|\btest_helper\b|^__END__/m;
+
 /** The test's own exits and its end fail; an exit of the code under test still passes. */
 function failingRuby(content: string, name: string): string | null {
-  if (/\bexit!|\.exit\b|\bexec\b|\bat_exit\b|\bautorun\b|^__END__/m.test(content)) return null;
+  if (RUBY_ENDS.test(content)) return null;
   const own = content.replaceAll(/\bexit\b/g, `exit_${name}`);
   return `def exit_${name}(*_); exit(2); end\n${own}\nexit(2)\n`;
 }
