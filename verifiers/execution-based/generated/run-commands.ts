@@ -125,7 +125,7 @@ async function runCommand(
   const { exitCode } = ended;
   const isSpent = exitCode === OUT_OF_CPU || (exitCode !== 0 && CPU_SPENT.test(measured.log_tail));
   // A process still running could change the report while it is read.
-  await endTests(session, signal);
+  if (!(await endTests(session, signal))) return { run: { outcome: 'crashed', ...measured }, goesOn: false };
   const report = how.report === 'junit' ? await reportIn(session, env, signal) : printed.bytes();
   const { outcome, failed, isWhole } = outcomeOf(how.report, { exitCode, text: new TextDecoder().decode(report) });
   const named = failed.some((name) => name.includes(test.test_id));

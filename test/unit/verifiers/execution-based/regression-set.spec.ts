@@ -1,7 +1,7 @@
 import { createExecutionBasedVerifier } from '../../../../verifiers/execution-based/execution-based.js';
 import { placesOf } from '../../../../verifiers/execution-based/existing/failing-test.js';
 import { heldUp, regressionSet } from '../../../../verifiers/execution-based/existing/regression-set.js';
-import { exited, type FakeHandler, FakeSandbox } from '../../../fakes/fake-sandbox.js';
+import { ended, exited, type FakeHandler, FakeSandbox } from '../../../fakes/fake-sandbox.js';
 import { MemoryResultStore } from '../../../fakes/memory-result-store.js';
 import { Observing } from '../../../fakes/observing.js';
 import { playSuite } from '../../../fakes/suite-player.js';
@@ -86,12 +86,12 @@ describe('existing tests are run again', () => {
     expect(asked).toEqual(['all', 'all', 'all', 'alone', 'all']);
   });
 
-  it('in a fresh container, when processes that they left could not be ended', async () => {
+  it('in a fresh container, when processes that they left do not end in time', async () => {
     const play = playSuite({ regression: () => ({ a: 'passed', b: 'passed' }) });
     let ends = 0;
     const score = await scoreOf((request, session) => {
       const isEnding = request.argv.join(' ').includes('kill -STOP');
-      return isEnding && (ends += 1) % 2 === 1 ? exited(1) : play(request, session);
+      return isEnding && (ends += 1) % 2 === 1 ? ended('timed-out') : play(request, session);
     });
     expect(score).toBe(2);
     // Base as the tests' user, and the patch: twice each.
