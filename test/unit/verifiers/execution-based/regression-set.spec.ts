@@ -70,20 +70,26 @@ async function scoreOf(play: FakeHandler): Promise<number | string | undefined> 
 }
 
 describe('existing tests are run again', () => {
-  it('all of them, when the files of those that a patch lost have no place for the control', async () => {
+  it.each([
+    ['all of them, when the files of those that a patch lost have no place for the control', null, 2, ['alone', 'all']],
+    ['no others, when those that a patch lost meet a limit', ended('out-of-memory'), 1, ['alone']],
+  ])('%s', async (_, outcome, wanted, again) => {
     const asked: string[] = [];
     const score = await scoreOf((request, session) => {
       const command = request.argv.join(' ');
       const isWhole = command.includes('tests/b.py');
       // Only tests/b.py defines a test, after which the control is named.
       if (command.includes('pick()')) return exited(0, isWhole ? 'test_planted test_planted\ntests/b.py' : '');
-      if (request.env?.BESTK_PROBE !== undefined) asked.push(isWhole ? 'all' : 'alone');
+      if (request.env?.BESTK_PROBE !== undefined) {
+        asked.push(isWhole ? 'all' : 'alone');
+        if (!isWhole && outcome !== null) return outcome;
+      }
       const lost = { 'tests/a.py::inherited': asked.length === 3 ? 'failed' : 'passed' };
       const planted = isWhole ? { 'tests/b.py::test_b': 'passed', 'tests/b.py::test_planted': 'failed' } : {};
       return playSuite({ regression: () => ({ ...lost, ...planted }) })(request, session);
     });
-    expect(score).toBe(2);
-    expect(asked).toEqual(['all', 'all', 'all', 'alone', 'all']);
+    expect(score).toBe(wanted);
+    expect(asked).toEqual(['all', 'all', 'all', ...again]);
   });
 
   it('in a fresh container, when processes that they left do not end in time', async () => {
