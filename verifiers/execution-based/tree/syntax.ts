@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { nextTurn } from '../../../src/core/async/time.js';
+import { SandboxStarvedError } from '../../../src/core/errors/unavailable.js';
 import { contentKey, sha256 } from '../../../src/core/identifier.js';
 import { patchedText, type PatchFile, readPatch } from '../../../src/core/patch/patch.js';
-import type { SandboxSession } from '../../../src/ports/sandbox.js';
+import type { ExecOutcome, SandboxSession } from '../../../src/ports/sandbox.js';
 import { inInstanceEnvironment } from '../drivers/test-dialect.js';
 
 const MOST_FILES = 50;
@@ -18,8 +19,11 @@ const PIECE = 1024 * 1024;
 /** Parsing a piece takes up to three seconds of CPU time. */
 const CPU_S = 20;
 const DEADLINE_S = 240;
-/** A shell's exit code is above this when a signal ended the command. */
+/** After this many commands that used up their CPU time, no more is parsed: hostile texts could take any time. */
+const MOST_SPENT = 6;
+/** A shell's exit code is above this when a signal ended the command; SIGXCPU is 24. */
 const KILLED = 128;
+const OUT_OF_CPU = KILLED + 24;
 
 /**
  * Prints a digest for each source text in a JSON list on stdin: the hash of its syntax tree without comments,
@@ -52,24 +56,22 @@ def bound(node, names, kept):
 
 class Renamed(ast.NodeTransformer):
     def __init__(self):
-        self.scopes = []
-
-    def named(self, name):
-        for scope in reversed(self.scopes):
-            if name in scope:
-                return scope[name]
-        return name
+        self.depth, self.names = 0, {}
 
     def visit(self, node):
         if isinstance(node, SCOPES):
-            self.scopes.append(self.scope(node))
+            self.depth += 1
+            scope = self.scope(node)
+            outer = {name: self.names.get(name, name) for name in scope}
+            self.names.update(scope)
             self.generic_visit(node)
-            self.scopes.pop()
+            self.names.update(outer)
+            self.depth -= 1
             return node
         if isinstance(node, ast.Name):
-            node.id = self.named(node.id)
+            node.id = self.names.get(node.id, node.id)
         elif isinstance(node, ast.ExceptHandler) and node.name:
-            node.name = self.named(node.name)
+            node.name = self.names.get(node.name, node.name)
         return self.generic_visit(node)
 
     def scope(self, node):
@@ -82,10 +84,11 @@ class Renamed(ast.NodeTransformer):
         if isinstance(node, ast.ClassDef):
             kept.update(names)
         if isinstance(node, FUNCTIONS):
-            kept.update(child.arg for child in ast.walk(node.args) if isinstance(child, ast.arg))
+            # Without the defaults: walking those of nested functions again at each level takes quadratic time.
+            kept.update(child.arg for child in ast.iter_child_nodes(node.args) if isinstance(child, ast.arg))
         scope = {name: name for name in kept}
         for name in names:
-            scope.setdefault(name, '%d %d' % (len(self.scopes), len(scope)))
+            scope.setdefault(name, '%d %d' % (self.depth - 1, len(scope)))
         return scope
 
 def says_nothing(node):
@@ -211,8 +214,9 @@ function isPython(path: string): boolean {
 class PythonTrees {
   /** By the hash of the text. */
   private readonly digests = new Map<string, string | null>();
-  /** Whether the session has ended, so that nothing more can be parsed. */
+  /** Whether the session has ended, or is starved of CPU, so that nothing more can be parsed. */
   isOver = false;
+  private spent = 0;
 
   constructor(
     private readonly session: SandboxSession,
@@ -230,23 +234,31 @@ class PythonTrees {
   }
 
   private async askAbout(texts: readonly string[]): Promise<void> {
+    const ended = this.isOver || this.spent === MOST_SPENT ? null : await this.parse(texts);
     if (this.isOver) return;
-    const argv = ['python3', '-I', '-S', '-c', PYTHON_TREES];
-    const limits = { cpuS: CPU_S, deadlineS: DEADLINE_S };
-    const request = inInstanceEnvironment({ argv, stdin: JSON.stringify(texts), ...limits });
-    const ended = await this.session.exec(request, this.signal);
-    if (ended.kind !== 'exited' || ended.neverStarted === true) {
-      this.isOver = true;
-      return;
-    }
-    const digests = Digests.safeParse(ended.stdout).data;
+    const digests = Digests.safeParse(ended?.stdout).data;
+    if (ended?.exitCode === OUT_OF_CPU) this.spent += 1;
     // A text that crashes Python's parser loses the digests of all others, so each half is retried separately.
-    if (digests === undefined && ended.exitCode > KILLED && texts.length > 1) {
+    if (digests === undefined && ended !== null && ended.exitCode > KILLED && texts.length > 1) {
       const middle = Math.ceil(texts.length / 2);
       await this.askAbout(texts.slice(0, middle));
       return this.askAbout(texts.slice(middle));
     }
     for (const [index, text] of texts.entries()) this.digests.set(sha256(text), digests?.[index] ?? null);
+  }
+
+  private async parse(texts: readonly string[]): Promise<Extract<ExecOutcome, { kind: 'exited' }> | null> {
+    const argv = ['python3', '-I', '-S', '-c', PYTHON_TREES];
+    const request = inInstanceEnvironment({ argv, stdin: JSON.stringify(texts), cpuS: CPU_S, deadlineS: DEADLINE_S });
+    try {
+      const ended = await this.session.exec(request, this.signal);
+      if (ended.kind === 'exited' && ended.neverStarted !== true) return ended;
+    } catch (error) {
+      // Votes are not worth another attempt on a busy machine.
+      if (!(error instanceof SandboxStarvedError)) throw error;
+    }
+    this.isOver = true;
+    return null;
   }
 }
 
