@@ -280,7 +280,7 @@ const LAST_WORDS: Partial<Record<TestReportKind, RegExp>> = {
   cargo: /^test result: /m,
 };
 
-interface Reported {
+export interface Reported {
   readonly outcome: 'solved' | 'not-solved' | 'crashed';
   /** Names of failed tests. */
   readonly failed: readonly string[];

@@ -3,7 +3,7 @@ import { nextTurn } from '../../../src/core/async/time.js';
 import { SandboxStarvedError } from '../../../src/core/errors/unavailable.js';
 import { contentKey, sha256 } from '../../../src/core/identifier.js';
 import { patchedText, type PatchFile, readPatch } from '../../../src/core/patch/patch.js';
-import type { ExecOutcome, SandboxSession } from '../../../src/ports/sandbox.js';
+import type { SandboxSession } from '../../../src/ports/sandbox.js';
 import { inInstanceEnvironment } from '../drivers/test-dialect.js';
 
 const MOST_FILES = 50;
@@ -21,9 +21,8 @@ const CPU_S = 20;
 const DEADLINE_S = 240;
 /** After this many commands that used up their CPU time, no more is parsed: hostile texts could take any time. */
 const MOST_SPENT = 6;
-/** A shell's exit code is above this when a signal ended the command; SIGXCPU is 24. */
-const KILLED = 128;
-const OUT_OF_CPU = KILLED + 24;
+/** A shell's exit code is above this when a signal ended the command. */
+const [KILLED, SIGXCPU] = [128, 24];
 
 /**
  * Prints a digest for each source text in a JSON list on stdin: the hash of its syntax tree without comments,
@@ -234,12 +233,12 @@ class PythonTrees {
   }
 
   private async askAbout(texts: readonly string[]): Promise<void> {
-    const ended = this.isOver || this.spent === MOST_SPENT ? null : await this.parse(texts);
-    if (this.isOver) return;
-    const digests = Digests.safeParse(ended?.stdout).data;
-    if (ended?.exitCode === OUT_OF_CPU) this.spent += 1;
+    const ended = await this.parse(texts);
+    if (ended === null) return;
+    this.spent += Number(ended.exitCode === KILLED + SIGXCPU);
+    const digests = Digests.safeParse(ended.stdout).data;
     // A text that crashes Python's parser loses the digests of all others, so each half is retried separately.
-    if (digests === undefined && ended !== null && ended.exitCode > KILLED && texts.length > 1) {
+    if (digests === undefined && ended.exitCode > KILLED && texts.length > 1) {
       const middle = Math.ceil(texts.length / 2);
       await this.askAbout(texts.slice(0, middle));
       return this.askAbout(texts.slice(middle));
@@ -247,16 +246,17 @@ class PythonTrees {
     for (const [index, text] of texts.entries()) this.digests.set(sha256(text), digests?.[index] ?? null);
   }
 
-  private async parse(texts: readonly string[]): Promise<Extract<ExecOutcome, { kind: 'exited' }> | null> {
+  private async parse(texts: readonly string[]): Promise<{ exitCode: number; stdout: string } | null> {
+    if (this.isOver) return null;
+    if (this.spent === MOST_SPENT) return { exitCode: 1, stdout: '' };
     const argv = ['python3', '-I', '-S', '-c', PYTHON_TREES];
     const request = inInstanceEnvironment({ argv, stdin: JSON.stringify(texts), cpuS: CPU_S, deadlineS: DEADLINE_S });
-    try {
-      const ended = await this.session.exec(request, this.signal);
-      if (ended.kind === 'exited' && ended.neverStarted !== true) return ended;
-    } catch (error) {
+    const ended = await this.session.exec(request, this.signal).catch((error: unknown) => {
       // Votes are not worth another attempt on a busy machine.
-      if (!(error instanceof SandboxStarvedError)) throw error;
-    }
+      if (error instanceof SandboxStarvedError) return null;
+      throw error;
+    });
+    if (ended?.kind === 'exited' && ended.neverStarted !== true) return ended;
     this.isOver = true;
     return null;
   }

@@ -1,8 +1,8 @@
 import type { GeneratedTest } from '../../../../src/core/run/generated-test.js';
 import type { ExecOutcome, ExecRequest } from '../../../../src/ports/sandbox.js';
-import { commandOf, failingTwin } from '../../../../verifiers/execution-based/drivers/command.js';
+import { commandOf } from '../../../../verifiers/execution-based/drivers/command.js';
 import { createExecutionBasedVerifier } from '../../../../verifiers/execution-based/execution-based.js';
-import { ended, exited, FakeSandbox, type FakeSessionView } from '../../../fakes/fake-sandbox.js';
+import { ended, exited, FakeSandbox, type FakeSessionView, neverStarted } from '../../../fakes/fake-sandbox.js';
 import { MemoryResultStore } from '../../../fakes/memory-result-store.js';
 import { Observing } from '../../../fakes/observing.js';
 import { playSuite } from '../../../fakes/suite-player.js';
@@ -21,6 +21,8 @@ class World {
   readonly results = new MemoryResultStore();
   readonly sandbox: FakeSandbox;
   commands = 0;
+  /** What ending the processes that tests left on the wrong patch comes to. */
+  ending = exited(0);
   /** Who can remove a test's files. */
   removers: readonly ExecRequest['as'][] = ['root', 'image'];
   #nonces = 0;
@@ -42,6 +44,8 @@ class World {
     };
     this.sandbox = new FakeSandbox((request, session) => {
       seen(request, session);
+      const isEnding = request.argv.join(' ').includes('kill -STOP');
+      if (isEnding && trees.get(session) === WRONG) return this.ending;
       if (isRemoval(request)) return exited(this.removers.includes(request.as) ? 0 : 1);
       if (request.env?.['BESTK_TMP'] === undefined) return suite(request, session);
       const tree = trees.get(session) ?? null;
@@ -236,53 +240,6 @@ describe('a test in a language without a driver', () => {
     });
   });
 
-  it.each([
-    ['x_test.go', 'package x\n', 'package x\n\nfunc TestX1(t *testing.T) { t.Fatal("X1") }\n'],
-    ['x.rs', 'use x;\n', 'use x;\n\n#[test]\nfn tX1() {\n    panic!("X1");\n}\n'],
-    ['x.rs', 'fn main() { std::process::exit(0) }', null],
-    ['x.c', 'int main(void) { return f(); }', '#undef main\nint main(void) { tX1(); return 2; }\n'],
-    ['x.cc', 'int main(int c, char **v) {}', '#undef main\nint main(int n, char **v) { tX1(n, v); return 2; }\n'],
-    ['x.c', 'int main(void) { exit(f()); }', null],
-    ['x.rb', 'exit f\n', 'def exit_X1(*_); exit(2); end\nexit_X1 f\n\nexit(2)\n'],
-    ['x.rb', 'at_exit { f }\n', null],
-    ['x.rb', 'exit! f\n', null],
-    ['x.rb', "require 'test/unit'\n", null],
-    ['x.rb', "require 'minitest/spec'\n", null],
-    ['x.rb', "require 'test_helper'\n", null],
-    ['x_spec.rb', '', "RSpec.describe('X1') { it('X1') { expect('X1').to be_nil } }\n"],
-    ['x.c', 'int main(void) { execv(f, g); }', null],
-    ['x.sh', 'exec f\n', '(\nexec f\n\n)\nexit 2\n'],
-    ['x.sh', 'set -e\n. ./lib.sh\n', null],
-    ['x.py', 'f()\n', null],
-  ])('of %s with %j it ends with %j, or is none', (path, content, end) => {
-    const twin = failingTwin({ path, content }, 'X1');
-    expect(twin?.slice(-(end ?? '').length) ?? null).toBe(end);
-  });
-
-  const JUNIT_4 = 'import org.junit.Test;\npublic class X ';
-  const JUNIT_5 = 'import org.junit.jupiter.api.*;\nclass XTest ';
-
-  it.each([
-    ['x.java', `${JUNIT_4}{ int a; }\nclass Helper { }\n`, '@org.junit.Test public void testX1()'],
-    ['x.java', JUNIT_4.replace('X ', 'X extends TestCase {\n}\n'), '@org.junit.Test public void testX1()'],
-    ['a/XTest.java', `${JUNIT_5}{ class Inner { } }\n`, '@org.junit.jupiter.api.Test public void testX1()'],
-    ['X.java', 'import junit.framework.*;\npublic class X extends TestCase { }\n', 'public void testX1()'],
-  ])('of %s, %j, it is a method of the class that the runner is given', (path, content, method) => {
-    const at = content.indexOf('{') + 1;
-    const failing = `\n${method} { throw new AssertionError("X1"); }\n`;
-    expect(failingTwin({ path, content }, 'X1')).toBe(`${content.slice(0, at)}${failing}${content.slice(at)}`);
-  });
-
-  it.each([
-    ['x.java', 'class X { }'],
-    ['Other.java', JUNIT_5],
-    ['x.java', `import org.junit.runner.RunWith;\n@RunWith(Suite.class) ${JUNIT_4}{ }`],
-    ['x.java', `import org.testng.annotations.Test;\n${JUNIT_4}{ }`],
-    ['x.java', `${JUNIT_4}{ void f() { System.exit(0); } }`],
-  ])('of %s, %j, there is none', (path, content) => {
-    expect(failingTwin({ path, content }, 'X1')).toBeNull();
-  });
-
   it('is told by its report whoever may remove its file, and where nobody may, the others get a fresh container', async () => {
     const opensWith = async (removers: World['removers']): Promise<number> => {
       const world = new World((request, session, tree) => {
@@ -299,6 +256,16 @@ describe('a test in a language without a driver', () => {
     expect(await opensWith(['root'])).toBe(opens);
     expect(await opensWith(['image'])).toBe(opens);
     expect(await opensWith([])).toBeGreaterThan(opens);
+  });
+
+  it.each([
+    ['counts against a patch that restarts what it left', exited(1), 0],
+    ['counts against a patch whose processes leave room for no other', neverStarted(), 0],
+    ['is repeated where what it left does not end in time', ended('timed-out'), 'infrastructure'],
+  ])('%s', async (_, ending, score) => {
+    const world = new World((_request, _session, tree) => exited(tree === null ? 2 : 0));
+    world.ending = ending;
+    expect(await world.verify([given('one', { command: 'sh {files}' })])).toEqual({ right: 1, wrong: score });
   });
 
   it('leaves the others to a fresh container where it meets a limit', async () => {

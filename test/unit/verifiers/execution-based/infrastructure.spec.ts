@@ -10,14 +10,7 @@ import type { Issue } from '../../../../src/core/run/issue.js';
 import type { Verdict } from '../../../../src/core/run/verdict.js';
 import { createExecutionBasedVerifier } from '../../../../verifiers/execution-based/execution-based.js';
 import type { ExecOutcome } from '../../../../src/ports/sandbox.js';
-import {
-  ended,
-  exited,
-  FakeSandbox,
-  type FakeHandler,
-  type FakeSessionView,
-  neverStarted,
-} from '../../../fakes/fake-sandbox.js';
+import { ended, exited, FakeSandbox, type FakeHandler } from '../../../fakes/fake-sandbox.js';
 import { MemoryResultStore } from '../../../fakes/memory-result-store.js';
 import { Observing } from '../../../fakes/observing.js';
 import { playSuite } from '../../../fakes/suite-player.js';
@@ -188,29 +181,6 @@ describe('infrastructure under the execution-based verifier', () => {
     expect(await scoreWhere(ended('timed-out'))).toEqual(['1/1', 'solved', 4]);
     // As the shell says that a process had all the time of the CPU that it may have; what was noted by then counts.
     expect(await scoreWhere(exited(152))).toEqual(['1/1', 'timed-out', 3]);
-  });
-
-  it.each([
-    ['leaves no process to end them with', neverStarted()],
-    ['starts new ones all the time', exited(1)],
-  ])('counts it against a patch that leaves processes and %s', async (_, outcome) => {
-    const trees = new WeakMap<FakeSessionView, string>();
-    const sandbox = new FakeSandbox((request, session) => {
-      const isApplied = request.argv.includes('apply') && !request.argv.includes('--check');
-      if (isApplied) trees.set(session, Buffer.from(request.stdin ?? '').toString());
-      const isEnding = request.argv.join(' ').includes('kill -STOP');
-      if (isEnding && trees.get(session) === WRONG) return outcome;
-      if (request.env?.['BESTK_TMP'] !== undefined) return exited(trees.has(session) ? 0 : 2);
-      return HONEST(request, session);
-    });
-    const tests = [{ ...calcTest('reported', ''), path: 'one.sh', command: 'sh {files}' }];
-    const candidates = [candidate('right', RIGHT), candidate('wrong', WRONG)];
-    expect(told((await verify({ sandbox, candidates, tests })).verdicts)).toEqual({
-      'right regression': '1/1',
-      'right reproduction': '1/1',
-      'wrong regression': '0/1',
-      'wrong reproduction': '0/1',
-    });
   });
 
   it('asks three times for an engine that does not answer, then ends', async () => {

@@ -1,7 +1,14 @@
 import { createExecutionBasedVerifier } from '../../../../verifiers/execution-based/execution-based.js';
 import { placesOf } from '../../../../verifiers/execution-based/existing/failing-test.js';
 import { heldUp, regressionSet } from '../../../../verifiers/execution-based/existing/regression-set.js';
-import { ended, exited, type FakeHandler, FakeSandbox } from '../../../fakes/fake-sandbox.js';
+import {
+  ended,
+  exited,
+  type FakeHandler,
+  FakeSandbox,
+  type FakeSessionView,
+  neverStarted,
+} from '../../../fakes/fake-sandbox.js';
 import { MemoryResultStore } from '../../../fakes/memory-result-store.js';
 import { Observing } from '../../../fakes/observing.js';
 import { playSuite } from '../../../fakes/suite-player.js';
@@ -68,6 +75,20 @@ async function scoreOf(play: FakeHandler): Promise<number | string | undefined> 
   const [verdict] = await verifier.verify({ issue, candidates: [candidate('right', RIGHT)], tests: [] }, go);
   return verdict?.kind === 'scored' ? verdict.score : verdict?.reason;
 }
+
+it.each([
+  ['restarts them', exited(1)],
+  ['leaves room for no other', neverStarted()],
+])('a patch that leaves processes and %s passes nothing', async (_, outcome) => {
+  const trees = new WeakSet<FakeSessionView>();
+  const play = playSuite({ regression: () => ({ a: 'passed', b: 'passed' }) });
+  const score = await scoreOf((request, session) => {
+    if (request.argv.includes('apply') && !request.argv.includes('--check')) trees.add(session);
+    const isEnding = request.argv.join(' ').includes('kill -STOP');
+    return isEnding && trees.has(session) ? outcome : play(request, session);
+  });
+  expect(score).toBe(0);
+});
 
 describe('existing tests are run again', () => {
   it.each([
