@@ -151,6 +151,7 @@ export const COUNTERS = {
       { kind: 'image-missing' },
       { kind: 'image-pull-failed' },
       { kind: 'sandbox-lost' },
+      { kind: 'sandbox-starved' },
       { kind: 'sandbox-evicted' },
       { kind: 'sandbox-oom-killed' },
       { kind: 'sandbox-expired' },

@@ -24,6 +24,7 @@ it.each([
   new EngineDiskFullError(''),
   new ImageMissingError(''),
   new SandboxLostError(''),
+  new trouble.SandboxStarvedError(''),
   new trouble.ImagePullError('', '', true),
   new trouble.SandboxEvictedError(''),
   new trouble.SandboxOutOfMemoryError(''),

@@ -182,9 +182,13 @@ function failingC(content: string, name: string): string | null {
   return `#define main t${name}\n${content}\n#undef main\nint main(${wanted}) { t${name}(${passed}); return 2; }\n`;
 }
 
+/** What ends the process otherwise, or runs the tests only at its end, unless that is a failure. */
+const RUBY_ENDS =
+  /\bexit!|\.exit\b|\bexec\b|\bat_exit\b|\bautorun\b|\btest\/unit\b|\bminitest\b|\btest_helper\b|^__END__/m;
+
 /** The test's own exits and its end fail; an exit of the code under test still passes. */
 function failingRuby(content: string, name: string): string | null {
-  if (/\bexit!|\.exit\b|\bexec\b|\bat_exit\b|\bautorun\b|^__END__/m.test(content)) return null;
+  if (RUBY_ENDS.test(content)) return null;
   const own = content.replaceAll(/\bexit\b/g, `exit_${name}`);
   return `def exit_${name}(*_); exit(2); end\n${own}\nexit(2)\n`;
 }
@@ -270,18 +274,34 @@ export function commandLine(command: string): readonly string[] {
   return ['sh', '-c', `umask 022; mkdir "$BESTK_TMP" || exit 126\n${command}`];
 }
 
-/** Combines the reported tests and the command's exit code into one outcome. @returns with the names of failed tests */
+/** What is printed only after the last test: a panic in Go, or an abort in Rust, ends a run that has reported failures. */
+const LAST_WORDS: Partial<Record<TestReportKind, RegExp>> = {
+  'go-test-json': /"Output":"FAIL\\n"/,
+  cargo: /^test result: /m,
+};
+
+export interface Reported {
+  readonly outcome: 'solved' | 'not-solved' | 'crashed';
+  /** Names of failed tests. */
+  readonly failed: readonly string[];
+  /** Whether it reports failed tests and all others that were to run. */
+  readonly isWhole: boolean;
+}
+
+/** Combines the reported tests and the command's exit code into one outcome. */
 export function outcomeOf(
   kind: TestReportKind,
   { exitCode, text }: { readonly exitCode: number; readonly text: string },
-): { readonly outcome: 'solved' | 'not-solved' | 'crashed'; readonly failed: readonly string[] } {
+): Reported {
   if (kind === 'exit-code') {
-    return { outcome: exitCode === 0 ? 'solved' : exitCode === 2 ? 'not-solved' : 'crashed', failed: [] };
+    const outcome = exitCode === 0 ? 'solved' : exitCode === 2 ? 'not-solved' : 'crashed';
+    return { outcome, failed: [], isWhole: false };
   }
   const report = [...readReportAs(kind, text)];
   const failed = report.flatMap(([name, status]) => (status === 'failed' ? [name] : []));
   const isSolved = exitCode === 0 && report.some(([, status]) => status === 'passed');
-  return { outcome: failed.length > 0 ? 'not-solved' : isSolved ? 'solved' : 'crashed', failed };
+  const isWhole = failed.length > 0 && (LAST_WORDS[kind]?.test(text) ?? true);
+  return { outcome: failed.length > 0 ? 'not-solved' : isSolved ? 'solved' : 'crashed', failed, isWhole };
 }
 
 /**

@@ -75,8 +75,8 @@ export async function runRegression(
     junit: await reportFile(session, environment, signal),
   });
   // A process still running could change the record while it is read, and make the reading fail.
-  if (exited && user.as === 'tests') await endTests(session, signal);
-  const recorded = exited ? await read(await left(), signal) : NOTHING_RECORDED;
+  const isOver = exited && (user.as !== 'tests' || (await endTests(session, signal)));
+  const recorded = isOver ? await read(await left(), signal) : NOTHING_RECORDED;
   return {
     outcome: exited && ended.exitCode === OUT_OF_CPU ? 'timed-out' : ended.kind,
     exit_code: exited ? ended.exitCode : null,

@@ -128,8 +128,8 @@ async function withLostAgain(
 }
 
 /** The files of lost tests may have no place for it. */
-function lacksControl(set: RegressionSet, { control }: RegressionRun): boolean {
-  return set.controlled && control === 'absent';
+function lacksControl(set: RegressionSet, { outcome, control }: RegressionRun): boolean {
+  return set.controlled && outcome === 'exited' && control === 'absent';
 }
 
 async function tell(observe: Observe, cells: readonly Cell[]): Promise<void> {

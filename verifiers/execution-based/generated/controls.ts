@@ -255,13 +255,15 @@ function isProvenOn(
 }
 
 /**
- * A patch that passed a failing test forges if base reports that test as failed. In languages whose reports do not name it,
- * base cannot tell, because it fails the test that the control is made of; other patches have to.
+ * A patch that passed a failing test forges if base reports that test as failed, and may be honest if base's whole report
+ * lacks it. Base cannot tell in languages whose reports do not name it, because it fails the test that the control is
+ * made of, nor if it does not compile or ends early; other patches have to.
  */
 async function reportedEnd(control: GeneratedTest, aside: RunAside): Promise<'forged' | 'unfit' | 'solved'> {
   if (!namesFailing(control)) return 'solved';
   const onBase = await aside('base', [control]);
-  return onBase.get(control.test_id)?.named === true ? 'forged' : 'unfit';
+  const named = onBase.get(control.test_id)?.named;
+  return named === undefined ? 'solved' : named ? 'forged' : 'unfit';
 }
 
 function isSolved(test: GeneratedTest | null, on: ReadonlyMap<string, TestRun>): boolean {
@@ -279,7 +281,7 @@ export function controlKey(
   tests: readonly GeneratedTest[],
 ): string {
   const contents = tests.map((test) => `${isHarvested(test) ? 'theirs' : 'ours'} ${test.path} ${test.content}`).sort();
-  // Tests reported by a command had no controls under protocol 5.
-  const protocol = tests.some((test) => dialectOf(test)?.name === 'command') ? 7 : 5;
+  // Tests reported by a command had no controls under protocol 5; 8: base has to give a whole report.
+  const protocol = tests.some((test) => dialectOf(test)?.name === 'command') ? 8 : 5;
   return contentKey({ kind: 'control', ...contextKey(context), tree, repeat, contents, protocol });
 }

@@ -106,8 +106,9 @@ interface Witness {
 /**
  * Judges a control that a patch solved and that base could not decide, by running it on other patches that solve its
  * test. If one of them does not solve it, the test is decided by its comparisons, so the patch forges, provided that
- * the test only asks for equality or the control has to fail whatever it asks for; else this stays undecided. If they
- * solve it, honest code can.
+ * the test only asks for equality; else this stays undecided. If they solve it, honest code can. A control run by a
+ * command has to fail whatever its test asks for, but code under test that exits may pass it: the patch forges if none
+ * of them solves it and the test does not speak of an exit.
  */
 export async function besideWitnesses(
   context: ExecutionContext,
@@ -127,7 +128,14 @@ export async function besideWitnesses(
     }),
   );
   if (!outcomes.includes('not-solved')) return outcomes.includes('solved') ? { ...control, end: 'unfit' } : control;
+  return isDecided(donor, outcomes) ? { ...control, end: 'forged' } : control;
+}
+
+/** Such tests may call code that rightly exits. */
+const MAY_EXIT = /\bSystemExit\b|cli\b|--[a-z]|["']-[a-z]/i;
+
+function isDecided(donor: GeneratedTest, outcomes: readonly (TestRun['outcome'] | undefined)[]): boolean {
+  if (trustOf(donor) === 'command') return !outcomes.includes('solved') && !MAY_EXIT.test(donor.content);
   const script = readScript(donor);
-  const isDecided = trustOf(donor) === 'command' || (script !== null && isFirm(script));
-  return isDecided ? { ...control, end: 'forged' } : control;
+  return script !== null && isFirm(script);
 }

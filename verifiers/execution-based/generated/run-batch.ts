@@ -27,8 +27,11 @@ export const TestRun = z.object({
   isolated: z.boolean(),
   /** Type of the error that ended it, if known. */
   raises: z.string().exactOptional(),
-  /** Its command reports a failed test whose name contains the test's id, as that of a control does. */
-  named: z.literal(true).exactOptional(),
+  /**
+   * Whether its command reports a failed test whose name contains the test's id, as that of a control does. Absent if
+   * its report cannot tell: it is cut off, or names no tests.
+   */
+  named: z.boolean().exactOptional(),
 });
 export type TestRun = z.infer<typeof TestRun>;
 

@@ -6,6 +6,7 @@ import {
   commandLine,
   commandOf,
   outcomeOf,
+  type Reported,
   strayPath,
   type TestCommand,
 } from '../drivers/command.js';
@@ -125,14 +126,22 @@ async function runCommand(
   const { exitCode } = ended;
   const isSpent = exitCode === OUT_OF_CPU || (exitCode !== 0 && CPU_SPENT.test(measured.log_tail));
   // A process still running could change the report while it is read.
-  await endTests(session, signal);
+  if (!(await endTests(session, signal))) return { run: { outcome: 'crashed', ...measured }, goesOn: false };
   const report = how.report === 'junit' ? await reportIn(session, env, signal) : printed.bytes();
-  const { outcome, failed } = outcomeOf(how.report, { exitCode, text: new TextDecoder().decode(report) });
-  const isNamed = failed.some((name) => name.includes(test.test_id));
-  const run: TestRun = { outcome: isSpent ? 'timed-out' : outcome, ...measured, ...(isNamed ? { named: true } : {}) };
+  const reported = outcomeOf(how.report, { exitCode, text: new TextDecoder().decode(report) });
+  const ends = isSpent ? { ...reported, outcome: 'timed-out' as const, isWhole: false } : reported;
+  const run: TestRun = { ...measured, outcome: ends.outcome, ...namedIn(ends, test) };
   const emptied = { argv: ['rm', '-rf', '--', folder], ...user, deadlineS: CLEAR_S };
   const isTidy = await areRemoved(session, Object.keys(how.files), signal);
   return { run, goesOn: isTidy && (await session.exec(emptied, signal)).kind === 'exited' };
+}
+
+function namedIn(
+  { failed, isWhole }: Pick<Reported, 'failed' | 'isWhole'>,
+  { test_id }: GeneratedTest,
+): Pick<TestRun, 'named'> {
+  const named = failed.some((name) => name.includes(test_id));
+  return named || isWhole ? { named } : {};
 }
 
 /** Empty if there is none. */

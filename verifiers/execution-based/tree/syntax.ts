@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { nextTurn } from '../../../src/core/async/time.js';
+import { SandboxStarvedError } from '../../../src/core/errors/unavailable.js';
 import { contentKey, sha256 } from '../../../src/core/identifier.js';
 import { patchedText, type PatchFile, readPatch } from '../../../src/core/patch/patch.js';
 import type { SandboxSession } from '../../../src/ports/sandbox.js';
@@ -18,8 +19,10 @@ const PIECE = 1024 * 1024;
 /** Parsing a piece takes up to three seconds of CPU time. */
 const CPU_S = 20;
 const DEADLINE_S = 240;
+/** After this many commands that used up their CPU time, no more is parsed: hostile texts could take any time. */
+const MOST_SPENT = 6;
 /** A shell's exit code is above this when a signal ended the command. */
-const KILLED = 128;
+const [KILLED, SIGXCPU] = [128, 24];
 
 /**
  * Prints a digest for each source text in a JSON list on stdin: the hash of its syntax tree without comments,
@@ -52,24 +55,22 @@ def bound(node, names, kept):
 
 class Renamed(ast.NodeTransformer):
     def __init__(self):
-        self.scopes = []
-
-    def named(self, name):
-        for scope in reversed(self.scopes):
-            if name in scope:
-                return scope[name]
-        return name
+        self.depth, self.names = 0, {}
 
     def visit(self, node):
         if isinstance(node, SCOPES):
-            self.scopes.append(self.scope(node))
+            self.depth += 1
+            scope = self.scope(node)
+            outer = {name: self.names.get(name, name) for name in scope}
+            self.names.update(scope)
             self.generic_visit(node)
-            self.scopes.pop()
+            self.names.update(outer)
+            self.depth -= 1
             return node
         if isinstance(node, ast.Name):
-            node.id = self.named(node.id)
+            node.id = self.names.get(node.id, node.id)
         elif isinstance(node, ast.ExceptHandler) and node.name:
-            node.name = self.named(node.name)
+            node.name = self.names.get(node.name, node.name)
         return self.generic_visit(node)
 
     def scope(self, node):
@@ -82,10 +83,11 @@ class Renamed(ast.NodeTransformer):
         if isinstance(node, ast.ClassDef):
             kept.update(names)
         if isinstance(node, FUNCTIONS):
-            kept.update(child.arg for child in ast.walk(node.args) if isinstance(child, ast.arg))
+            # Without the defaults: walking those of nested functions again at each level takes quadratic time.
+            kept.update(child.arg for child in ast.iter_child_nodes(node.args) if isinstance(child, ast.arg))
         scope = {name: name for name in kept}
         for name in names:
-            scope.setdefault(name, '%d %d' % (len(self.scopes), len(scope)))
+            scope.setdefault(name, '%d %d' % (self.depth - 1, len(scope)))
         return scope
 
 def says_nothing(node):
@@ -211,8 +213,9 @@ function isPython(path: string): boolean {
 class PythonTrees {
   /** By the hash of the text. */
   private readonly digests = new Map<string, string | null>();
-  /** Whether the session has ended, so that nothing more can be parsed. */
+  /** Whether the session has ended, or is starved of CPU, so that nothing more can be parsed. */
   isOver = false;
+  private spent = 0;
 
   constructor(
     private readonly session: SandboxSession,
@@ -230,15 +233,9 @@ class PythonTrees {
   }
 
   private async askAbout(texts: readonly string[]): Promise<void> {
-    if (this.isOver) return;
-    const argv = ['python3', '-I', '-S', '-c', PYTHON_TREES];
-    const limits = { cpuS: CPU_S, deadlineS: DEADLINE_S };
-    const request = inInstanceEnvironment({ argv, stdin: JSON.stringify(texts), ...limits });
-    const ended = await this.session.exec(request, this.signal);
-    if (ended.kind !== 'exited' || ended.neverStarted === true) {
-      this.isOver = true;
-      return;
-    }
+    const ended = await this.parse(texts);
+    if (ended === null) return;
+    this.spent += Number(ended.exitCode === KILLED + SIGXCPU);
     const digests = Digests.safeParse(ended.stdout).data;
     // A text that crashes Python's parser loses the digests of all others, so each half is retried separately.
     if (digests === undefined && ended.exitCode > KILLED && texts.length > 1) {
@@ -247,6 +244,21 @@ class PythonTrees {
       return this.askAbout(texts.slice(middle));
     }
     for (const [index, text] of texts.entries()) this.digests.set(sha256(text), digests?.[index] ?? null);
+  }
+
+  private async parse(texts: readonly string[]): Promise<{ exitCode: number; stdout: string } | null> {
+    if (this.isOver) return null;
+    if (this.spent === MOST_SPENT) return { exitCode: 1, stdout: '' };
+    const argv = ['python3', '-I', '-S', '-c', PYTHON_TREES];
+    const request = inInstanceEnvironment({ argv, stdin: JSON.stringify(texts), cpuS: CPU_S, deadlineS: DEADLINE_S });
+    const ended = await this.session.exec(request, this.signal).catch((error: unknown) => {
+      // Votes are not worth another attempt on a busy machine.
+      if (error instanceof SandboxStarvedError) return null;
+      throw error;
+    });
+    if (ended?.kind === 'exited' && ended.neverStarted !== true) return ended;
+    this.isOver = true;
+    return null;
   }
 }
 

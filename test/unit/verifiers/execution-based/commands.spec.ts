@@ -1,8 +1,8 @@
 import type { GeneratedTest } from '../../../../src/core/run/generated-test.js';
 import type { ExecOutcome, ExecRequest } from '../../../../src/ports/sandbox.js';
-import { commandOf, failingTwin } from '../../../../verifiers/execution-based/drivers/command.js';
+import { commandOf } from '../../../../verifiers/execution-based/drivers/command.js';
 import { createExecutionBasedVerifier } from '../../../../verifiers/execution-based/execution-based.js';
-import { ended, exited, FakeSandbox, type FakeSessionView } from '../../../fakes/fake-sandbox.js';
+import { ended, exited, FakeSandbox, type FakeSessionView, neverStarted } from '../../../fakes/fake-sandbox.js';
 import { MemoryResultStore } from '../../../fakes/memory-result-store.js';
 import { Observing } from '../../../fakes/observing.js';
 import { playSuite } from '../../../fakes/suite-player.js';
@@ -21,6 +21,8 @@ class World {
   readonly results = new MemoryResultStore();
   readonly sandbox: FakeSandbox;
   commands = 0;
+  /** What ending the processes that tests left on the wrong patch comes to. */
+  ending = exited(0);
   /** Who can remove a test's files. */
   removers: readonly ExecRequest['as'][] = ['root', 'image'];
   #nonces = 0;
@@ -42,17 +44,21 @@ class World {
     };
     this.sandbox = new FakeSandbox((request, session) => {
       seen(request, session);
+      const isEnding = request.argv.join(' ').includes('kill -STOP');
+      if (isEnding && trees.get(session) === WRONG) return this.ending;
       if (isRemoval(request)) return exited(this.removers.includes(request.as) ? 0 : 1);
       if (request.env?.['BESTK_TMP'] === undefined) return suite(request, session);
-      const texts = [...session.files.values()].map((bytes) => new TextDecoder().decode(bytes));
       const tree = trees.get(session) ?? null;
-      if (texts.some((text) => /^\(\n|^def exit_|TestX/.test(text))) return control(request, session, tree);
+      if (/^\(\n|^def exit_|TestX/m.test(textsOf(session))) return control(request, session, tree);
       this.commands += 1;
       return play(request, session, tree);
     });
   }
 
-  async verify(tests: readonly GeneratedTest[]): Promise<Readonly<Record<string, unknown>>> {
+  async verify(
+    tests: readonly GeneratedTest[],
+    candidates = [candidate('right', RIGHT), candidate('wrong', WRONG)],
+  ): Promise<Readonly<Record<string, unknown>>> {
     const verifier = createExecutionBasedVerifier({
       sandbox: this.sandbox,
       results: this.results,
@@ -60,7 +66,6 @@ class World {
       nonce: () => String((this.#nonces += 1)).padStart(48, 'n'),
       pause: () => Promise.resolve(),
     });
-    const candidates = [candidate('right', RIGHT), candidate('wrong', WRONG)];
     const verdicts = await verifier.verify({ issue: calculatorIssue, candidates, tests }, go);
     const scores = verdicts
       .filter(({ measure }) => measure === 'reproduction')
@@ -71,6 +76,10 @@ class World {
   get reasons(): readonly (string | null)[] {
     return this.observing.admissions.map(({ reason }) => reason);
   }
+}
+
+function textsOf(session: FakeSessionView): string {
+  return [...session.files.values()].map((bytes) => new TextDecoder().decode(bytes)).join('\n');
 }
 
 function isRemoval({ argv }: ExecRequest): boolean {
@@ -144,6 +153,29 @@ describe('a test in a language without a driver', () => {
       expect(await world.verify([given('one', { path: 'one.rb' })])).toEqual({ right: 1, wrong: 'forged' });
     });
 
+    it.each([
+      ['asks for an option', "begin; App.start(['--version']); rescue => e; exit 2; end; exit 0"],
+      ['calls a command line', "begin; Cli.start(['version']); rescue => e; exit 2; end; exit 0"],
+      ['expects an exit', 'begin; App.stop; exit 2; rescue SystemExit => e; exit(e.success? ? 0 : 2); end'],
+    ])('is in doubt where the test %s, since right code may exit', async (_, content) => {
+      const control: Play = (_request, _session, tree) => exited(tree === WRONG ? 0 : 2);
+      const tests = [given('one', { path: 'one.rb', content })];
+      expect(await new World(solves, {}, control).verify(tests)).toEqual({ right: 1, wrong: 'control-solved' });
+    });
+
+    it('is in doubt where other patches disagree', async () => {
+      const third = RIGHT.replace('+    return a + b', '+    return b + a');
+      let runsOnThird = 0;
+      const control: Play = (_request, session, tree) => {
+        // The witness fails its own control, and the one that is made of what it is asked about.
+        const isAsked = tree === third && textsOf(session).split('def exit_').length === 2 && ++runsOnThird > 1;
+        return exited(tree === WRONG || isAsked ? 0 : 2);
+      };
+      const candidates = [candidate('right', RIGHT), candidate('wrong', WRONG), candidate('third', third)];
+      const scores = await new World(solves, {}, control).verify([given('one', { path: 'one.rb' })], candidates);
+      expect(scores).toEqual({ right: 1, wrong: 'control-solved', third: 1 });
+    });
+
     it('is in doubt where no other patch tells', async () => {
       const world = new World(solves, {}, passes);
       const doubted = { right: 'control-solved', wrong: 'control-solved' };
@@ -160,15 +192,13 @@ describe('a test in a language without a driver', () => {
       const isFailed = ends.some(([, end]) => end === 'fail');
       const events = [
         ...ends.map(([Test, Action]) => ({ Action, Package: 'x', Test })),
+        { Action: 'output', Package: 'x', Output: isFailed ? 'FAIL\n' : 'PASS\n' },
         { Action: isFailed ? 'fail' : 'pass', Package: 'x' },
       ];
       return exited(isFailed ? 1 : 0, events.map((event) => `${JSON.stringify(event)}\n`).join(''));
     };
     const byName: Play = (_request, _session, tree) => goRun(['TestOne', tree === null ? 'fail' : 'pass']);
-    const added = (session: FakeSessionView): string => {
-      const texts = [...session.files.values()].map((bytes) => new TextDecoder().decode(bytes));
-      return /TestX\w+/.exec(texts.join('\n'))?.[0] ?? '';
-    };
+    const added = (session: FakeSessionView): string => /TestX\w+/.exec(textsOf(session))?.[0] ?? '';
 
     it('forges where base reports it as failed, by its name', async () => {
       const control: Play = (_request, session, tree) =>
@@ -178,54 +208,36 @@ describe('a test in a language without a driver', () => {
       expect(await new World(byName, {}, control).verify([goTest])).toEqual({ right: 1, wrong: 'forged' });
     });
 
-    it('is right where the runner never runs it, as base shows', async () => {
-      const world = new World(byName, {}, byName);
-      expect(await world.verify([goTest])).toEqual({ right: 1, wrong: 1 });
+    const lines = goRun(['TestOne', 'fail']).stdout.split('\n');
+    const panicked = exited(1, lines.toSpliced(1, 1).join('\n'));
+
+    it.each([
+      [
+        'is right where the whole report of base lacks it, since the runner never runs it',
+        goRun(['TestOne', 'fail']),
+        1,
+      ],
+      ['is in doubt where base panics before it', panicked, 'control-solved'],
+      ['is in doubt where it does not compile on base', exited(1, '', 'undefined: calc.Plus'), 'control-solved'],
+      ['is in doubt where base meets a limit', ended('timed-out'), 'control-solved'],
+    ])('%s', async (_, onBase, score) => {
+      const control: Play = (request, session, tree) => (tree === null ? onBase : byName(request, session, tree));
+      expect(await new World(byName, {}, control).verify([goTest])).toEqual({ right: score, wrong: score });
     });
-  });
 
-  it.each([
-    ['x_test.go', 'package x\n', 'package x\n\nfunc TestX1(t *testing.T) { t.Fatal("X1") }\n'],
-    ['x.rs', 'use x;\n', 'use x;\n\n#[test]\nfn tX1() {\n    panic!("X1");\n}\n'],
-    ['x.rs', 'fn main() { std::process::exit(0) }', null],
-    ['x.c', 'int main(void) { return f(); }', '#undef main\nint main(void) { tX1(); return 2; }\n'],
-    ['x.cc', 'int main(int c, char **v) {}', '#undef main\nint main(int n, char **v) { tX1(n, v); return 2; }\n'],
-    ['x.c', 'int main(void) { exit(f()); }', null],
-    ['x.rb', 'exit f\n', 'def exit_X1(*_); exit(2); end\nexit_X1 f\n\nexit(2)\n'],
-    ['x.rb', 'at_exit { f }\n', null],
-    ['x.rb', 'exit! f\n', null],
-    ['x_spec.rb', '', "RSpec.describe('X1') { it('X1') { expect('X1').to be_nil } }\n"],
-    ['x.c', 'int main(void) { execv(f, g); }', null],
-    ['x.sh', 'exec f\n', '(\nexec f\n\n)\nexit 2\n'],
-    ['x.sh', 'set -e\n. ./lib.sh\n', null],
-    ['x.py', 'f()\n', null],
-  ])('of %s with %j it ends with %j, or is none', (path, content, end) => {
-    const twin = failingTwin({ path, content }, 'X1');
-    expect(twin?.slice(-(end ?? '').length) ?? null).toBe(end);
-  });
+    it('forges where base does not compile, and another patch reports it as failed', async () => {
+      const control: Play = (_request, session, tree) => {
+        if (tree === null) return exited(1, '', 'undefined: calc.Plus');
+        return tree === WRONG ? goRun(['TestOne', 'pass']) : goRun(['TestOne', 'pass'], [added(session), 'fail']);
+      };
+      expect(await new World(byName, {}, control).verify([goTest])).toEqual({ right: 1, wrong: 'forged' });
+    });
 
-  const JUNIT_4 = 'import org.junit.Test;\npublic class X ';
-  const JUNIT_5 = 'import org.junit.jupiter.api.*;\nclass XTest ';
-
-  it.each([
-    ['x.java', `${JUNIT_4}{ int a; }\nclass Helper { }\n`, '@org.junit.Test public void testX1()'],
-    ['x.java', JUNIT_4.replace('X ', 'X extends TestCase {\n}\n'), '@org.junit.Test public void testX1()'],
-    ['a/XTest.java', `${JUNIT_5}{ class Inner { } }\n`, '@org.junit.jupiter.api.Test public void testX1()'],
-    ['X.java', 'import junit.framework.*;\npublic class X extends TestCase { }\n', 'public void testX1()'],
-  ])('of %s, %j, it is a method of the class that the runner is given', (path, content, method) => {
-    const at = content.indexOf('{') + 1;
-    const failing = `\n${method} { throw new AssertionError("X1"); }\n`;
-    expect(failingTwin({ path, content }, 'X1')).toBe(`${content.slice(0, at)}${failing}${content.slice(at)}`);
-  });
-
-  it.each([
-    ['x.java', 'class X { }'],
-    ['Other.java', JUNIT_5],
-    ['x.java', `import org.junit.runner.RunWith;\n@RunWith(Suite.class) ${JUNIT_4}{ }`],
-    ['x.java', `import org.testng.annotations.Test;\n${JUNIT_4}{ }`],
-    ['x.java', `${JUNIT_4}{ void f() { System.exit(0); } }`],
-  ])('of %s, %j, there is none', (path, content) => {
-    expect(failingTwin({ path, content }, 'X1')).toBeNull();
+    it('is in doubt where its report is only an exit code', async () => {
+      const world = new World(solves, {}, passes);
+      const doubted = { right: 'control-solved', wrong: 'control-solved' };
+      expect(await world.verify([{ ...goTest, report: 'exit-code' }])).toEqual(doubted);
+    });
   });
 
   it('is told by its report whoever may remove its file, and where nobody may, the others get a fresh container', async () => {
@@ -244,6 +256,16 @@ describe('a test in a language without a driver', () => {
     expect(await opensWith(['root'])).toBe(opens);
     expect(await opensWith(['image'])).toBe(opens);
     expect(await opensWith([])).toBeGreaterThan(opens);
+  });
+
+  it.each([
+    ['counts against a patch that restarts what it left', exited(1), 0],
+    ['counts against a patch whose processes leave room for no other', neverStarted(), 0],
+    ['is repeated where what it left does not end in time', ended('timed-out'), 'infrastructure'],
+  ])('%s', async (_, ending, score) => {
+    const world = new World((_request, _session, tree) => exited(tree === null ? 2 : 0));
+    world.ending = ending;
+    expect(await world.verify([given('one', { command: 'sh {files}' })])).toEqual({ right: 1, wrong: score });
   });
 
   it('leaves the others to a fresh container where it meets a limit', async () => {

@@ -1,7 +1,14 @@
 import { createExecutionBasedVerifier } from '../../../../verifiers/execution-based/execution-based.js';
 import { placesOf } from '../../../../verifiers/execution-based/existing/failing-test.js';
 import { heldUp, regressionSet } from '../../../../verifiers/execution-based/existing/regression-set.js';
-import { exited, type FakeHandler, FakeSandbox } from '../../../fakes/fake-sandbox.js';
+import {
+  ended,
+  exited,
+  type FakeHandler,
+  FakeSandbox,
+  type FakeSessionView,
+  neverStarted,
+} from '../../../fakes/fake-sandbox.js';
 import { MemoryResultStore } from '../../../fakes/memory-result-store.js';
 import { Observing } from '../../../fakes/observing.js';
 import { playSuite } from '../../../fakes/suite-player.js';
@@ -69,29 +76,49 @@ async function scoreOf(play: FakeHandler): Promise<number | string | undefined> 
   return verdict?.kind === 'scored' ? verdict.score : verdict?.reason;
 }
 
+it.each([
+  ['restarts them', exited(1)],
+  ['leaves room for no other', neverStarted()],
+])('a patch that leaves processes and %s passes nothing', async (_, outcome) => {
+  const trees = new WeakSet<FakeSessionView>();
+  const play = playSuite({ regression: () => ({ a: 'passed', b: 'passed' }) });
+  const score = await scoreOf((request, session) => {
+    if (request.argv.includes('apply') && !request.argv.includes('--check')) trees.add(session);
+    const isEnding = request.argv.join(' ').includes('kill -STOP');
+    return isEnding && trees.has(session) ? outcome : play(request, session);
+  });
+  expect(score).toBe(0);
+});
+
 describe('existing tests are run again', () => {
-  it('all of them, when the files of those that a patch lost have no place for the control', async () => {
+  it.each([
+    ['all of them, when the files of those that a patch lost have no place for the control', null, 2, ['alone', 'all']],
+    ['no others, when those that a patch lost meet a limit', ended('out-of-memory'), 1, ['alone']],
+  ])('%s', async (_, outcome, wanted, again) => {
     const asked: string[] = [];
     const score = await scoreOf((request, session) => {
       const command = request.argv.join(' ');
       const isWhole = command.includes('tests/b.py');
       // Only tests/b.py defines a test, after which the control is named.
       if (command.includes('pick()')) return exited(0, isWhole ? 'test_planted test_planted\ntests/b.py' : '');
-      if (request.env?.BESTK_PROBE !== undefined) asked.push(isWhole ? 'all' : 'alone');
+      if (request.env?.BESTK_PROBE !== undefined) {
+        asked.push(isWhole ? 'all' : 'alone');
+        if (!isWhole && outcome !== null) return outcome;
+      }
       const lost = { 'tests/a.py::inherited': asked.length === 3 ? 'failed' : 'passed' };
       const planted = isWhole ? { 'tests/b.py::test_b': 'passed', 'tests/b.py::test_planted': 'failed' } : {};
       return playSuite({ regression: () => ({ ...lost, ...planted }) })(request, session);
     });
-    expect(score).toBe(2);
-    expect(asked).toEqual(['all', 'all', 'all', 'alone', 'all']);
+    expect(score).toBe(wanted);
+    expect(asked).toEqual(['all', 'all', 'all', ...again]);
   });
 
-  it('in a fresh container, when processes that they left could not be ended', async () => {
+  it('in a fresh container, when processes that they left do not end in time', async () => {
     const play = playSuite({ regression: () => ({ a: 'passed', b: 'passed' }) });
     let ends = 0;
     const score = await scoreOf((request, session) => {
       const isEnding = request.argv.join(' ').includes('kill -STOP');
-      return isEnding && (ends += 1) % 2 === 1 ? exited(1) : play(request, session);
+      return isEnding && (ends += 1) % 2 === 1 ? ended('timed-out') : play(request, session);
     });
     expect(score).toBe(2);
     // Base as the tests' user, and the patch: twice each.

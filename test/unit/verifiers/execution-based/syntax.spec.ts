@@ -1,4 +1,5 @@
 import { createTwoFilesPatch } from 'diff';
+import { SandboxStarvedError } from '../../../../src/core/errors/unavailable.js';
 import { sha256 } from '../../../../src/core/identifier.js';
 import { syntaxOf } from '../../../../verifiers/execution-based/tree/syntax.js';
 import { createExecutionBasedVerifier } from '../../../../verifiers/execution-based/execution-based.js';
@@ -77,6 +78,26 @@ describe('the syntax of a change', () => {
       Buffer.from(request.stdin ?? '').includes('1+1') ? exited(139) : PARSES(request, view),
     );
     expect(told).toEqual([...good.map(() => expect.any(String) as unknown), null]);
+  });
+
+  it('of Python is unknown once several commands have used up their time on the CPU', async () => {
+    const slow = Array.from({ length: 16 }, (_, at) => change('calc.py', `x = ${'1+'.repeat(at + 1)}1\n`));
+    let spent = 0;
+    const told = await syntax(slow, (request, view) => {
+      if (!Buffer.from(request.stdin ?? '').includes('1+1')) return PARSES(request, view);
+      spent += 1;
+      return exited(152);
+    });
+    expect(told).toEqual(slow.map(() => null));
+    expect(spent).toBe(6);
+  });
+
+  it('of Python is told the next time where other processes kept the parser from the CPU', async () => {
+    const patches = [change('calc.py', PYTHON.replace('-', '+')), change('src/calc.ts', MODULE.replace('-', '+'))];
+    const told = await syntax(patches, () => {
+      throw new SandboxStarvedError('it did not have its seconds');
+    });
+    expect(told).toEqual([undefined, expect.any(String)]);
   });
 
   it('of a change of comments alone is that of no change, in any language', async () => {
