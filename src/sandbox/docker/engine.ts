@@ -291,7 +291,8 @@ const PAUSE_MS = 1_000;
  * since Docker was probably not started, or DOCKER_HOST is wrong.
  */
 export class RetryUntilAvailable {
-  private wasThere = false;
+  /** Whether the engine has answered. */
+  wasThere = false;
 
   /** @param patienceMs how long to wait for an engine that has become unavailable */
   constructor(private readonly patienceMs: number) {}

@@ -70,6 +70,7 @@ export class DockerSandbox extends ContainerSandbox {
 
   async sweep(): Promise<number> {
     const removed = await sweepContainers(this.#docker);
+    this.#patience.wasThere = true;
     await sweepPreparedImages(this.#docker);
     return removed;
   }

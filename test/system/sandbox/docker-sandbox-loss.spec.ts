@@ -176,6 +176,20 @@ describe('an engine in trouble', () => {
     expect(answers).toBe(2);
   });
 
+  it('that answered a sweep, with which each worker begins, was there', async () => {
+    let answers = 0;
+    const dockerHost = await engine(({ url = '', socket }, response) => {
+      const isLooked = url.includes('/json') && url.includes('any');
+      answers += Number(isLooked);
+      if (isLooked && answers === 1) socket.destroy();
+      else response.writeHead(200, { 'content-type': 'application/json' }).end(isLooked ? '{"Id":"sha256:1"}' : '[]');
+    });
+    const sandbox = dockerSandbox({ dockerHost });
+    await sandbox.sweep();
+    expect(await sandbox.describeImage('any', go)).toEqual({ id: 'sha256:1' });
+    expect(answers).toBe(2);
+  });
+
   it('is asked by its own clock what it killed for memory', async () => {
     const asked: URL[] = [];
     const dockerHost = await engine(({ url = '' }, response) => {
