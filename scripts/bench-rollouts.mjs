@@ -14,6 +14,7 @@ import { GptTokenizer, StoredLlmClient } from '../dist/src/models/llm-clients.js
 import { MarkdownPromptLibrary } from '../dist/src/models/prompts/prompt-library.js';
 import { OpenAiLlmClient } from '../dist/src/models/openai/client.js';
 import { openSqliteStore } from '../dist/src/store/sqlite.js';
+import { WarmStart } from '../dist/src/core/async/concurrency.js';
 import { AgentLimits } from '../dist/src/core/run/agent.js';
 import { createSampler } from '../dist/src/agent/loop/rollout.js';
 import { steps, SUBMIT } from './bench-rollouts/script.mjs';
@@ -66,15 +67,19 @@ async function ours(baseUrl, k, count) {
   const store = await openSqliteStore(`${OUT}/store-${k}-${count}.sqlite`);
   const sandbox = new DockerSandbox({ concurrency: CORES, idleSessions: 64, limits: LIMITS, ttlS: 600 });
   const model = new OpenAiLlmClient({ baseUrl, concurrency: 64, timeoutS: 60, maxRetries: 2 });
-  const sampler = createSampler({
-    llm: new StoredLlmClient(model, store.results, () => baseUrl),
-    sandbox,
-    results: store.results,
-    prompts: new MarkdownPromptLibrary(),
-    tokenizer: new GptTokenizer(),
-    progress: null,
-    settings: { model: 'bench', endpoint: baseUrl, format: 'xml', temperature: 1, limits: AgentLimits.parse({}) },
-  });
+  const sampler = createSampler(
+    {
+      llm: new StoredLlmClient(model, store.results, () => baseUrl),
+      sandbox,
+      results: store.results,
+      prompts: new MarkdownPromptLibrary(),
+      tokenizer: new GptTokenizer(),
+      progress: null,
+      settings: { model: 'bench', endpoint: baseUrl, format: 'xml', temperature: 1, limits: AgentLimits.parse({}) },
+    },
+    new WarmStart(),
+    async () => undefined,
+  );
   const tries = Array.from({ length: k }, (_, n) =>
     sampler.sample(
       { issue, candidateId: `r${n}`, sample: n, stopAt: null, onStep: async () => undefined, onKnown: () => undefined },

@@ -3,6 +3,7 @@
 import { GptTokenizer } from '../../dist/src/models/llm-clients.js';
 import { MarkdownPromptLibrary } from '../../dist/src/models/prompts/prompt-library.js';
 import { openSqliteStore } from '../../dist/src/store/sqlite.js';
+import { WarmStart } from '../../dist/src/core/async/concurrency.js';
 import { AgentLimits } from '../../dist/src/core/run/agent.js';
 import { createSampler } from '../../dist/src/agent/loop/rollout.js';
 import { steps, SUBMIT } from './script.mjs';
@@ -38,15 +39,19 @@ const session = {
 };
 const sandbox = { limits: {}, open: async () => session, describeImage: async () => ({ id: 'sha256:0' }) };
 const limits = AgentLimits.parse({ max_steps: STEPS, max_steps_absolute: STEPS, max_tokens: 10_000_000 });
-const sampler = createSampler({
-  llm,
-  sandbox,
-  results: store.results,
-  prompts: new MarkdownPromptLibrary(),
-  tokenizer: new GptTokenizer(),
-  progress: null,
-  settings: { model: 'bench', endpoint: 'played', format: 'xml', temperature: 1, limits },
-});
+const sampler = createSampler(
+  {
+    llm,
+    sandbox,
+    results: store.results,
+    prompts: new MarkdownPromptLibrary(),
+    tokenizer: new GptTokenizer(),
+    progress: null,
+    settings: { model: 'bench', endpoint: 'played', format: 'xml', temperature: 1, limits },
+  },
+  new WarmStart(),
+  async () => undefined,
+);
 const heap = () => {
   globalThis.gc();
   return process.memoryUsage().heapUsed + process.memoryUsage().external;
