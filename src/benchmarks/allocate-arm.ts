@@ -62,9 +62,8 @@ export async function allocateArm(
     await results.put(spentKey(id, arm, number), 'allocation', spent);
     // The end is not kept: once failed runs are resumed, allocation goes on.
     if (round.length === 0) return round;
-    await results.put(key, 'allocation', round);
     // Another driver may have decided first.
-    return Round.parse(await results.get(key));
+    return Round.parse(await results.putFirst(key, 'allocation', round));
   };
   const granted = await allocate(requests, {
     atOnce: plan.concurrency,

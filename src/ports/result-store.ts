@@ -11,6 +11,12 @@ export abstract class ResultStore {
   abstract getAll(keys: readonly string[]): Promise<ReadonlyMap<string, unknown>>;
   /** The first write wins; writing the same key again is harmless. @throws StoreUnavailableError */
   abstract put(key: string, kind: string, value: unknown): Promise<void>;
+
+  /** Like `put`. @returns what is stored: the value of whichever process wrote first @throws StoreUnavailableError */
+  async putFirst(key: string, kind: string, value: unknown): Promise<unknown> {
+    await this.put(key, kind, value);
+    return this.get(key);
+  }
 }
 
 /** Spending on model calls by runs with a budget, across processes. */

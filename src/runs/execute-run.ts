@@ -23,6 +23,7 @@ import { type Emit, type RunDependencies, type RunDependenciesFactory, RunExecut
 import { originFlags, score, withGap } from './score.js';
 import { testQuality, testsMeanwhile, writtenTests, TimeBudget } from './tests-of-run.js';
 import { StageTelemetry } from './instrumented-executor.js';
+import { secondsOf } from '../core/async/time.js';
 
 export interface PipelineTools {
   readonly dependencies: RunDependenciesFactory;
@@ -297,7 +298,7 @@ class Record implements Observe, Disposable {
 }
 
 function since(start: number): number {
-  return Math.round(performance.now() - start) / 1000;
+  return secondsOf(performance.now() - start);
 }
 
 function patchOf(candidates: readonly Candidate[], selection: Selection): string | null {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { Wakeup } from '../core/async/time.js';
+import { secondsOf, Wakeup } from '../core/async/time.js';
 import { type Job, type JobHandler, type Jobs, MOST_LOST, NotNowError, type Work } from '../jobs/jobs.js';
 import type { BenchmarkStore } from '../ports/benchmark-store.js';
 import { type OpenRun, type RunStore, hasEnded, type PartKind } from '../ports/run-store.js';
@@ -238,7 +238,7 @@ export class PartHandlers {
       await this.requireOpen(run_id);
       const start = performance.now();
       const done = await work();
-      const seconds = Math.round(performance.now() - start) / 1000;
+      const seconds = secondsOf(performance.now() - start);
       const told = { kind, label, worker: settings.process, attempts: attempt, seconds };
       // The run may have ended meanwhile.
       await runs.append(run_id, 'part', told).catch(() => undefined);

@@ -81,9 +81,9 @@ async function plannedFor(plan: Wave['plan'], given: Given, signal: AbortSignal)
   const key = contentKey({ kind: 'second-wave', run: runId });
   // Planned again in any case, so that the budget counts the model calls that this took.
   const planned = await planAnew(plan, given, signal);
-  if (planned.tries.length > 0) await results.put(key, 'second-wave', planned);
-  // What was put first: by an earlier execution, or by one that has just taken the run over.
-  const stored = Plan.safeParse(await results.get(key));
+  const keeps = planned.tries.length > 0;
+  // By an earlier execution, or by one that has just taken the run over.
+  const stored = Plan.safeParse(await (keeps ? results.putFirst(key, 'second-wave', planned) : results.get(key)));
   return stored.success ? stored.data : planned;
 }
 

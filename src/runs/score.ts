@@ -5,6 +5,7 @@ import { measureNamed, type Verdict } from '../core/run/verdict.js';
 import type { Rollout } from '../core/run/rollout.js';
 import type { Selection } from '../core/run/run-result.js';
 import { isJudge, type VerificationTask, type Verifier, type VerifierName } from '../core/run/verifier.js';
+import { secondsOf } from '../core/async/time.js';
 
 export interface ScoreOptions {
   readonly emit: (verdict: Verdict) => Promise<void>;
@@ -37,7 +38,7 @@ export async function score(
   const run = async (verifier: Verifier, given: VerificationTask): Promise<readonly Verdict[]> => {
     const start = performance.now();
     const verdicts = await inTime(verifier, given, outOfTime, both);
-    const took = Math.round(performance.now() - start) / 1000;
+    const took = secondsOf(performance.now() - start);
     // Judges run concurrently.
     seconds[verifier.name] = Math.max(seconds[verifier.name] ?? 0, took);
     for (const verdict of verdicts) await emit(verdict);

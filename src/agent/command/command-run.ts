@@ -8,7 +8,8 @@ import { namesOf } from '../loop/rollout-run.js';
 import type { ExitReason, RolloutParts } from '../loop/rollout-task.js';
 import { ContainerStuckError, type Workspace } from '../tools/workspace.js';
 import { FORWARDER } from './forwarder.js';
-import { type Ended, Lines, ModelRoute, seconds } from './model-route.js';
+import { type Ended, Lines, ModelRoute } from './model-route.js';
+import { secondsOf } from '../../core/async/time.js';
 
 /** Outside memory file systems, where engines write files differently, and accessible to any image's user. */
 const FOLDER = '/var/tmp/bestk-agent';
@@ -69,7 +70,7 @@ export class CommandRun implements AsyncDisposable {
     const isThere = outcome.kind === 'exited';
     const ended = {
       ...(route.ended ?? endedEarly(outcome)),
-      seconds: seconds(performance.now() - (route.answeredAt ?? began)),
+      seconds: secondsOf(performance.now() - (route.answeredAt ?? began)),
     };
     const patch = isThere
       ? await this.patch(workspace, signal)

@@ -10,6 +10,7 @@ import type { ExitReason, RolloutParts } from '../loop/rollout-task.js';
 import { clipChars } from '../tools/tool-outcome.js';
 import type { Workspace } from '../tools/workspace.js';
 import { askedIn, type ChatRequest, chatAnswer, json, readChat, refusal, type RouteAnswer } from './chat-requests.js';
+import { secondsOf } from '../../core/async/time.js';
 
 /**
  * Maximum repeats of a request per rollout: equal requests of a program are separate samples, as are those of different
@@ -157,7 +158,7 @@ export class ModelRoute {
     if (last === undefined || from === -1) return;
     const said = messages.slice(from + 1).map(({ content }) => content);
     const observation = clipChars(said.join('\n\n'), LONGEST_OBSERVATION);
-    const env_s = seconds(performance.now() - (this.answeredAt ?? performance.now()));
+    const env_s = secondsOf(performance.now() - (this.answeredAt ?? performance.now()));
     this.steps[this.steps.length - 1] = { ...last, observation, env_s };
   }
 
@@ -176,7 +177,7 @@ export class ModelRoute {
       input_tokens: usage?.input_tokens ?? null,
       cached_input_tokens: usage?.cached_input_tokens ?? null,
       output_tokens: usage?.output_tokens ?? null,
-      llm_s: seconds(this.answeredAt - start),
+      llm_s: secondsOf(this.answeredAt - start),
       env_s: 0,
     };
     this.steps.push(step);
@@ -184,10 +185,6 @@ export class ModelRoute {
     const about = { tool: calls[0]?.name ?? null, gist, exit_code: null, llm_s: step.llm_s, env_s: 0 };
     await task.onStep({ candidate_id: task.candidateId, step: this.steps.length, ...about });
   }
-}
-
-export function seconds(ms: number): number {
-  return Math.round(ms) / 1000;
 }
 
 /** Values in a line. */

@@ -57,9 +57,7 @@ export class RolloutJournal {
    * @throws StoreUnavailableError
    */
   async add(index: number, step: StepRecord): Promise<boolean> {
-    const key = this.stepKey(index);
-    await this.results.put(key, 'rollout-step', step);
-    const stored = StepRecord.safeParse(await this.results.get(key));
+    const stored = StepRecord.safeParse(await this.results.putFirst(this.stepKey(index), 'rollout-step', step));
     return !stored.success || contentKey(timeless(stored.data)) === contentKey(timeless(step));
   }
 
@@ -71,8 +69,8 @@ export class RolloutJournal {
 
   /** @returns the rollout as stored, by whichever process was first @throws StoreUnavailableError */
   async finish(rollout: Rollout): Promise<Rollout> {
-    await this.results.put(this.endKey, 'rollout', rollout);
-    return (await this.finished()) ?? rollout;
+    const stored = Rollout.safeParse(await this.results.putFirst(this.endKey, 'rollout', rollout));
+    return stored.success ? stored.data : rollout;
   }
 
   private stepKey(index: number): string {

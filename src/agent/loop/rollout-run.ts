@@ -13,6 +13,7 @@ import { Conversation, fenced, roleOf, stepsLeft } from './conversation.js';
 import { type ExtractedPatch, extractPatch, PatchLostError } from './extract-patch.js';
 import type { StepRecord } from './rollout-journal.js';
 import { type ExitReason, type RolloutParts, submittedWith } from './rollout-task.js';
+import { secondsOf } from '../../core/async/time.js';
 
 /** The loop of one rollout: ask, act, observe, store. */
 export class RolloutRun implements AsyncDisposable {
@@ -94,8 +95,8 @@ export class RolloutRun implements AsyncDisposable {
     const step: StepRecord = {
       completion: { ...completion, logprobs: null },
       ...acted,
-      llm_s: seconds(answered - asked),
-      env_s: seconds(performance.now() - answered),
+      llm_s: secondsOf(answered - asked),
+      env_s: secondsOf(performance.now() - answered),
     };
     const { length } = this.steps;
     if (!(await journal.add(length - begun.length, step))) {
@@ -275,10 +276,6 @@ function saidAloud({ text }: Completion, call: WrittenCall | null): string {
 }
 
 const NO_PATCH = { patch: '', leftOut: [], problem: null };
-
-function seconds(ms: number): number {
-  return Math.round(ms) / 1000;
-}
 
 /** How a rollout ended. */
 export interface Ending extends ExtractedPatch {

@@ -3,6 +3,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { UnavailableError } from '../errors/errors.js';
 import { StoreUnavailableError } from '../errors/unavailable.js';
 
+/** Milliseconds as seconds, to the millisecond. */
+export function secondsOf(ms: number): number {
+  return Math.round(ms) / 1000;
+}
+
 /** Work was stopped because its time was up, not because a caller aborted it. */
 export class DeadlineError extends Error {}
 

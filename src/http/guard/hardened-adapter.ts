@@ -137,9 +137,14 @@ export class Connections {
   }
 
   private makeRoom(newest: Socket): void {
-    const all = [...this.open];
-    const [oldest = newest] =
-      all.find(([, request]) => request === null) ?? all.find(([, request]) => request?.complete === false) ?? [];
+    let oldest: Duplex = newest;
+    for (const [socket, request] of this.open) {
+      if (request === null) {
+        oldest = socket;
+        break;
+      }
+      if (oldest === newest && !request.complete) oldest = socket;
+    }
     oldest.destroy();
     this.open.delete(oldest);
   }
