@@ -278,11 +278,13 @@ describe('stopping', () => {
 
   it('hands back what does not stop', async () => {
     const store = new MemoryRunStore();
-    const deaf = new ScriptedExecutor(() => new Promise(() => undefined));
+    let end: (result: null) => void = () => undefined;
+    const deaf = new ScriptedExecutor(() => new Promise((resolve) => (end = resolve)));
     const { runs, worker } = processOn(store, deaf);
     const { id } = await runs.submit('k', 1);
     await until(() => deaf.atOnce === 1);
     await worker.releaseAll();
     expect(await store.statusOf(id)).toBe('queued');
+    end(null);
   });
 });
