@@ -33,18 +33,19 @@ function loadAnew(path) {
   delete globalThis[Symbol.for('EVENT_HANDLERS')];
   for (const storage of storages) storage.disable();
   storages = [];
-  const { AsyncLocalStorage } = hooks;
-  hooks.AsyncLocalStorage = class extends AsyncLocalStorage {
+  const before = Object.getOwnPropertyDescriptor(hooks, 'AsyncLocalStorage');
+  const value = class extends hooks.AsyncLocalStorage {
     constructor() {
       super();
       storages.push(this);
     }
   };
+  Object.defineProperty(hooks, 'AsyncLocalStorage', { configurable: true, value });
   try {
     delete require.cache[path];
     return require(path);
   } finally {
-    hooks.AsyncLocalStorage = AsyncLocalStorage;
+    Object.defineProperty(hooks, 'AsyncLocalStorage', before);
   }
 }
 

@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import { type DynamicModule, Module, type Provider } from '@nestjs/common';
 import { benchmarkHandler, type DriverTools } from '../benchmarks/driver.js';
-import { Claims, Wakeup } from '../core/async/time.js';
+import { Wakeup } from '../core/async/time.js';
 import { QueueUnavailableError } from '../core/errors/unavailable.js';
 import { hider } from '../core/secrets.js';
 import { type JobHandler, Jobs } from '../jobs/jobs.js';
@@ -12,7 +12,7 @@ import { BenchmarkStore, ReportStore } from '../ports/benchmark-store.js';
 import { ResultStore } from '../ports/result-store.js';
 import { RunStore } from '../ports/run-store.js';
 import { Sandbox } from '../ports/sandbox.js';
-import { PartHandlers, RunRecovery, runHandler } from '../runs/parts.js';
+import { PartHandlers, RunRecovery, runHandler } from '../runs/job-handlers.js';
 import { RunDependenciesFactory, RunExecutor } from '../runs/run-dependencies.js';
 import { RunSettings, RunWorker } from '../runs/run-worker.js';
 import { ThreadedLogs } from './threads/threaded-readers.js';
@@ -21,6 +21,7 @@ import { isDeadOwner, isNeighbour, OWNER } from '../sandbox/container/sandbox-ow
 import { openStore } from '../store/open-store.js';
 import type { OpenStore } from '../store/store.js';
 import { CONFIG, type Config } from './config.js';
+import { Claims } from '../core/async/concurrency.js';
 
 /** DI token of the open store. */
 export const STORE = Symbol('OpenStore');

@@ -7,7 +7,7 @@ import type { BenchmarkStore } from '../ports/benchmark-store.js';
 import type { ResultStore } from '../ports/result-store.js';
 import { hasEnded, type RunStore } from '../ports/run-store.js';
 import { allocate, type Allocation, allocationTag, type Keep, Round } from '../runs/allocate.js';
-import { jobOfRun } from '../runs/parts.js';
+import { jobOfRun } from '../runs/job-handlers.js';
 import { allocationBudget, type BenchmarkPlan, type SentArm } from './plan.js';
 
 export interface AllocationTools {

@@ -16,7 +16,7 @@ import type { ResultStore } from '../ports/result-store.js';
 import { hasEnded, type RunStore } from '../ports/run-store.js';
 import type { Sandbox } from '../ports/sandbox.js';
 import { runCurve } from '../reports/benchmark/arms.js';
-import { jobOfRun } from '../runs/parts.js';
+import { jobOfRun } from '../runs/job-handlers.js';
 import { allocateArm, spentOnSampling } from './allocate-arm.js';
 import { gradedIn, gradeOneOfMany, namedByArm } from './grade-arms.js';
 import { BenchmarkPlan, reasonToStop, samplingEnds, type SentArm, type Tally } from './plan.js';

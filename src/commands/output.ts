@@ -1,7 +1,7 @@
 import { BestkError, EXIT } from '../core/errors/errors.js';
 import { z } from 'zod';
 import type { RunEvent } from '../ports/run-store.js';
-import { type Eta, etaText } from '../core/eta.js';
+import { type Eta, etaText } from '../core/async/time.js';
 import type { RunRequest } from '../core/run/run-request.js';
 import { Branched, Refined } from '../core/run/run-result.js';
 import { visible, visibleJson, visibleLine } from '../core/hostile-text.js';

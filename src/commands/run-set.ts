@@ -2,7 +2,7 @@ import { printEvent, printJson, printProgress, printText, standingLine } from '.
 import pLimit from 'p-limit';
 import { contentKey } from '../core/identifier.js';
 import { BadInputError, BestkError, EXIT, InterruptedError, ToldError } from '../core/errors/errors.js';
-import { etaOf } from '../core/eta.js';
+import { etaOf } from '../core/async/time.js';
 import type { RunRequest } from '../core/run/run-request.js';
 import { tokensOfRun, RunResult } from '../core/run/run-result.js';
 import { ImportLabels, type LabelsByInstance, labelsOf } from '../reports/labels.js';

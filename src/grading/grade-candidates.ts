@@ -4,7 +4,7 @@ import { fingerprint, type ReadablePatch, readPatch } from '../core/patch/patch.
 import type { Candidate } from '../core/run/candidate.js';
 import { type GradingContext, runTests, testedBase, patchTree, type TestRun } from './run-hidden-tests.js';
 import type { TestStatus } from './test-logs.js';
-import { retried } from '../core/async/time.js';
+import { retried } from '../core/async/retries.js';
 import type { LogFormat } from '../io/datasets/set-reader.js';
 import { type ExecOutcome, type SandboxSession, sandboxSpec } from '../ports/sandbox.js';
 

@@ -1,9 +1,10 @@
 import type { z } from 'zod';
-import { pause, retryAfterMs } from '../core/async/time.js';
+import { pause } from '../core/async/time.js';
 import { FairSemaphore, SingleFlight } from '../core/async/concurrency.js';
 import { InterruptedError } from '../core/errors/errors.js';
 import type { ResultStore } from '../ports/result-store.js';
 import { type Job, type JobHandler, Jobs, notNowMs, perform, type Work } from './jobs.js';
+import { retryAfterMs } from '../core/async/retries.js';
 
 const LOOK_EVERY_MS = 1_000;
 /** How long aborted work may take to stop. */

@@ -1,13 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { z } from 'zod';
-import { abortable, pause, TRIES } from '../core/async/time.js';
+import { abortable, pause } from '../core/async/time.js';
 import { SingleFlight } from '../core/async/concurrency.js';
 import { Failure, InterruptedError } from '../core/errors/errors.js';
 import { QueueUnavailableError } from '../core/errors/unavailable.js';
 import { type Job, JobFailedError, type JobHandler, Jobs, type Turn } from './jobs.js';
 import type { QueueServer } from './queue-server.js';
 import { type Envelope, noteKey, PACE, type Pace, queueName, type QueueTools, QueueWorker } from './queue-worker.js';
+import { TRIES } from '../core/async/retries.js';
 
 type Queue = InstanceType<QueueServer['Queue']>;
 

@@ -1,12 +1,13 @@
 import { DelayedError, type Job as Delivery, UnrecoverableError, WaitingError } from 'bullmq';
 import { z } from 'zod';
-import { type Claims, retryAfterMs } from '../core/async/time.js';
+import type { Claims } from '../core/async/concurrency.js';
 import { contentKey } from '../core/identifier.js';
 import { type Failure, failureOf, InterruptedError, stackOf, UnavailableError } from '../core/errors/errors.js';
 import type { ResultStore } from '../ports/result-store.js';
 import { type JobHandler, LOST, MOST_LOST, notNowMs, perform } from './jobs.js';
 import { atMost } from './plain-jobs.js';
 import type { QueueServer } from './queue-server.js';
+import { retryAfterMs } from '../core/async/retries.js';
 
 /** Data of a queued job: JSON as text, because PostgreSQL's JSON type accepts neither NUL nor lone surrogates. */
 export const Envelope = z.object({

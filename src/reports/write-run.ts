@@ -10,7 +10,7 @@ import type { RunRequest } from '../core/run/run-request.js';
 import type { AgentDescription, RunResult } from '../core/run/run-result.js';
 import { poolOfRun } from '../runs/entries.js';
 import { tryParse } from '../io/records/records.js';
-import { isRunning } from '../core/is-running.js';
+import { isRunning } from '../core/async/concurrency.js';
 
 export interface FinishedRun {
   readonly id: string;

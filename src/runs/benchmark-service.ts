@@ -1,9 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { z } from 'zod';
 import { BriefCache } from '../core/async/concurrency.js';
-import { pause } from '../core/async/time.js';
+import { etaOf, pause } from '../core/async/time.js';
 import { RunConflictError, RunNotFoundError } from '../core/errors/errors.js';
-import { etaOf } from '../core/eta.js';
 import { Jobs } from '../jobs/jobs.js';
 import {
   type Benchmark,
@@ -17,7 +16,7 @@ import {
 } from '../ports/benchmark-store.js';
 import type { RunEvent } from '../ports/run-store.js';
 import { samplingRunsOf } from './allocate.js';
-import { jobOfBenchmark } from './parts.js';
+import { jobOfBenchmark } from './job-handlers.js';
 import { RunService } from './run-service.js';
 import { RunSettings } from './run-worker.js';
 

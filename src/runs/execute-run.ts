@@ -21,9 +21,10 @@ import { secondWave } from './refine.js';
 import { describeCandidates, type Described, poolInput } from './entries.js';
 import { type Emit, type RunDependencies, type RunDependenciesFactory, RunExecutor } from './run-dependencies.js';
 import { originFlags, score, withGap } from './score.js';
-import { testQuality, testsMeanwhile, writtenTests, TimeBudget } from './tests-of-run.js';
+import { testsMeanwhile, writtenTests } from './tests-of-run.js';
 import { StageTelemetry } from './instrumented-executor.js';
-import { secondsOf } from '../core/async/time.js';
+import { secondsOf, TimeBudget } from '../core/async/time.js';
+import { testQuality } from './test-quality.js';
 
 export interface PipelineTools {
   readonly dependencies: RunDependenciesFactory;

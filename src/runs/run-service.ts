@@ -15,7 +15,7 @@ import {
   RunStore,
 } from '../ports/run-store.js';
 import { RunExecutor } from './run-dependencies.js';
-import { jobOfRun } from './parts.js';
+import { jobOfRun } from './job-handlers.js';
 import { RunSettings } from './run-worker.js';
 
 /** Operations on runs. Every method may throw StoreUnavailableError. */

@@ -11,7 +11,7 @@ import type { Job, Jobs } from '../jobs/jobs.js';
 import { Completion, type RemoteCall } from '../ports/llm-client.js';
 import type { RunStore } from '../ports/run-store.js';
 import type { Sandbox } from '../ports/sandbox.js';
-import { accountOf, type CallPart, type CellsPart, type RolloutPart } from './parts.js';
+import { accountOf, type CallPart, type CellsPart, type RolloutPart } from './job-handlers.js';
 import {
   Accounted,
   type Emit,

@@ -1,9 +1,7 @@
-import { type Entry, isEligible, patchOf } from '../../verifiers/hybrid/entry.js';
-import type { Pool } from '../../verifiers/hybrid/pool.js';
 import type { Candidate } from '../core/run/candidate.js';
-import type { GeneratedTest, TestQuality } from '../core/run/generated-test.js';
+import type { GeneratedTest } from '../core/run/generated-test.js';
 import type { Issue } from '../core/run/issue.js';
-import type { Admission, Exclude, Inputs, Mend, Separate } from '../core/run/verifier.js';
+import type { Exclude, Inputs, Mend, Separate } from '../core/run/verifier.js';
 import type { Emit, RunDependencies } from './run-dependencies.js';
 import type { Harvest } from './score.js';
 
@@ -105,74 +103,4 @@ function excluding({ testWriter }: RunDependencies, issue: Issue, emit: Emit): E
     await emit('tests-excluded', { tests: [...excluded] });
     return excluded;
   };
-}
-
-/** The quality of every admitted test, in order; empty if the tests ran on no patch. */
-export function testQuality(pool: Pool, admissions: readonly Admission[]): TestQuality[] {
-  const ran = pool.entries.filter((entry) => isEligible(entry) && (entry.solved ?? null) !== null);
-  const patches = [...new Map(ran.map((entry) => [patchOf(entry), entry])).values()];
-  if (patches.length === 0) return [];
-  const { right, kinds } = pool.testBeliefs();
-  return admissions.flatMap(({ test_id, admitted }) => {
-    // Observing tests cannot be solved.
-    if (!admitted || patches.some(({ observed }) => observed?.[test_id] !== undefined)) return [];
-    const solvers = patches.filter(({ solved }) => solved?.includes(test_id));
-    const others = patches.filter(({ solved }) => solved?.includes(test_id) !== true);
-    const mean = (group: readonly Entry[]): number =>
-      group.reduce((sum, { id }) => sum + (right.get(id) ?? 0), 0) / group.length;
-    const tells = solvers.length > 0 && others.length > 0;
-    return [
-      {
-        test_id,
-        solved_by: solvers.length,
-        of: patches.length,
-        information: entropy(solvers.length / patches.length),
-        agreement: tells ? rounded(mean(solvers) - mean(others)) : null,
-        toxicity: rounded(kinds.get(test_id)?.[2] ?? 0),
-      },
-    ];
-  });
-}
-
-/** Entropy of a coin, in bits. */
-function entropy(p: number): number {
-  return p === 0 || p === 1 ? 0 : rounded(-p * Math.log2(p) - (1 - p) * Math.log2(1 - p));
-}
-
-function rounded(value: number): number {
-  return Math.round(value * 10_000) / 10_000;
-}
-
-/** Share of a run's time that sampling may use; the rest is for verification. */
-const SAMPLING_SHARE = 0.7;
-
-/** Wall-clock limit of one execution of a run, in seconds; null = none. */
-export class TimeBudget {
-  /** Aborts when sampling has to end with what it has; null without a limit. */
-  readonly samplingOver: AbortSignal | null;
-  /** Aborts when the run has to end with what it has; null without a limit. */
-  readonly over: AbortSignal | null;
-  private readonly timers: readonly NodeJS.Timeout[];
-
-  constructor(seconds: number | null) {
-    const alarms = seconds === null ? [] : [alarm(seconds * SAMPLING_SHARE), alarm(seconds)];
-    this.samplingOver = alarms[0]?.signal ?? null;
-    this.over = alarms[1]?.signal ?? null;
-    this.timers = alarms.map(({ timer }) => timer);
-  }
-
-  [Symbol.dispose](): void {
-    for (const timer of this.timers) clearTimeout(timer);
-  }
-}
-
-/** Longest delay of a timer. */
-const LONGEST_MS = 2 ** 31 - 1;
-
-function alarm(seconds: number): { signal: AbortSignal; timer: NodeJS.Timeout } {
-  const controller = new AbortController();
-  const ring = (): void => {
-    controller.abort(new Error('the time of the run is over'));
-  };
-  return { signal: controller.signal, timer: setTimeout(ring, Math.min(seconds * 1000, LONGEST_MS)).unref() };
 }

@@ -1,6 +1,6 @@
 import { contentKey } from '../core/identifier.js';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { backOffMs } from '../core/async/time.js';
+import { backOffMs } from '../core/async/retries.js';
 import { StoreUnavailableError } from '../core/errors/unavailable.js';
 
 /* Shared by all statements of the store: keys that any database can hold, batching of concurrent calls, and retries. */

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { contentKey } from '../../src/core/identifier.js';
 import { InterruptedError } from '../../src/core/errors/errors.js';
 import { EngineUnavailableError, ImageMissingError } from '../../src/core/errors/unavailable.js';
-import { TRIES } from '../../src/core/async/time.js';
+import { TRIES } from '../../src/core/async/retries.js';
 import { type Job, type JobHandler, type Jobs, NotNowError, type Work } from '../../src/jobs/jobs.js';
 import { OpenAiLlmClient } from '../../src/models/openai/client.js';
 import type { ResultStore } from '../../src/ports/result-store.js';

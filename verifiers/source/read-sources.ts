@@ -1,4 +1,4 @@
-import { retried } from '../../src/core/async/time.js';
+import { retried } from '../../src/core/async/retries.js';
 import { UnavailableError } from '../../src/core/errors/errors.js';
 import { contentKey } from '../../src/core/identifier.js';
 import type { Issue } from '../../src/core/run/issue.js';

@@ -1,4 +1,4 @@
-import { retryAfterMs } from '../../core/async/time.js';
+import { retryAfterMs } from '../../core/async/retries.js';
 import type { Sandbox } from '../../ports/sandbox.js';
 import type { Action } from '../tools/action.js';
 import { perform } from '../tools/perform.js';

@@ -1,4 +1,4 @@
-import { isScratch } from '../../core/patch/paths.js';
+import { isScratch } from '../../core/patch/file-roles.js';
 import type { LeftOut } from '../../core/run/rollout.js';
 import type { Workspace } from '../tools/workspace.js';
 

@@ -9,7 +9,7 @@ import { rawLines } from '../../io/records/records.js';
 import { SavedLine } from '../../io/saved-runs/saved-records.js';
 import type { ReadBounds } from '../../io/saved-runs/saved-run.js';
 import type { HostResources } from '../../ports/sandbox.js';
-import { isRunning } from '../../core/is-running.js';
+import { isRunning } from '../../core/async/concurrency.js';
 
 const OF_ANY_MACHINE = 'bestk-upload-';
 const OF_THIS_MACHINE = `${OF_ANY_MACHINE}${hostname()}-`;

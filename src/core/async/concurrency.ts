@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { unlimitedListeners, abortable } from './time.js';
+import { abortable, pause, unlimitedListeners } from './time.js';
 
 /**
  * A semaphore that is fair between lines (runs, unless stated otherwise): waiting lines take turns, one place each, and
@@ -179,5 +179,42 @@ export class BriefCache<Made> {
     this.made.set(key, made);
     setTimeout(() => this.made.delete(key), this.ms).unref();
     return made;
+  }
+}
+
+const LOOK_EVERY_MS = 100;
+
+/**
+ * Whether this process certainly still holds the work it claimed. Processes that share work renew their claims; a claim
+ * not renewed in time may have passed to another process, and both would pay for the same calls.
+ */
+export class Claims {
+  /** On the clock of `performance.now()`. */
+  private until = Number.POSITIVE_INFINITY;
+
+  /**
+   * No other process takes this one's claims before `until`, and work whose claim was lost has been aborted. @param
+   * until by `performance.now()`
+   */
+  renewed(until: number): void {
+    this.until = until;
+  }
+
+  /**
+   * Resolves at once while the claims are certain, otherwise when they have been renewed. @throws the signal's reason,
+   * also if the claim was lost
+   */
+  async certain(signal: AbortSignal): Promise<void> {
+    while (performance.now() > this.until) await pause(LOOK_EVERY_MS, signal);
+    signal.throwIfAborted();
+  }
+}
+
+/** Whether a process with this id exists on this machine, under any user. */
+export function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code !== 'ESRCH';
   }
 }

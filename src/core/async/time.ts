@@ -1,7 +1,5 @@
 import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { UnavailableError } from '../errors/errors.js';
-import { StoreUnavailableError } from '../errors/unavailable.js';
 
 /** Milliseconds as seconds, to the millisecond. */
 export function secondsOf(ms: number): number {
@@ -112,22 +110,6 @@ export class Wakeup {
   }
 }
 
-const BASE_MS = 500;
-const CAP_MS = 30_000;
-/** Bound on the delay a server may ask for, so that one header cannot stall a run. */
-const MAX_ASKED_MS = 120_000;
-
-/**
- * Delay before the next attempt: the server's delay, bounded, plus up to half a second so that the clients it rejected
- * do not return all at once; without one, exponential back-off with full jitter.
- * @param attempt failed attempts before this one, from 0
- * @param random uniform in [0, 1)
- */
-export function backOffMs(attempt: number, askedMs: number | null, random: () => number): number {
-  if (askedMs !== null) return Math.min(askedMs, MAX_ASKED_MS) + random() * BASE_MS;
-  return random() * Math.min(CAP_MS, BASE_MS * 2 ** attempt);
-}
-
 /** Yields to the event loop between two pieces of work. */
 export function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
@@ -143,66 +125,74 @@ export async function pause(ms: number, signal: AbortSignal): Promise<void> {
   }
 }
 
-/** Attempts in all before an infrastructure failure is reported. */
-export const TRIES = 3;
+/** Share of a run's time that sampling may use; the rest is for verification. */
+const SAMPLING_SHARE = 0.7;
+
+/** Wall-clock limit of one execution of a run, in seconds; null = none. */
+export class TimeBudget {
+  /** Aborts when sampling has to end with what it has; null without a limit. */
+  readonly samplingOver: AbortSignal | null;
+  /** Aborts when the run has to end with what it has; null without a limit. */
+  readonly over: AbortSignal | null;
+  private readonly timers: readonly NodeJS.Timeout[];
+
+  constructor(seconds: number | null) {
+    const alarms = seconds === null ? [] : [alarm(seconds * SAMPLING_SHARE), alarm(seconds)];
+    this.samplingOver = alarms[0]?.signal ?? null;
+    this.over = alarms[1]?.signal ?? null;
+    this.timers = alarms.map(({ timer }) => timer);
+  }
+
+  [Symbol.dispose](): void {
+    for (const timer of this.timers) clearTimeout(timer);
+  }
+}
+
+/** Longest delay of a timer. */
+const LONGEST_MS = 2 ** 31 - 1;
+
+function alarm(seconds: number): { signal: AbortSignal; timer: NodeJS.Timeout } {
+  const controller = new AbortController();
+  const ring = (): void => {
+    controller.abort(new Error('the time of the run is over'));
+  };
+  return { signal: controller.signal, timer: setTimeout(ring, Math.min(seconds * 1000, LONGEST_MS)).unref() };
+}
+
+/** Seconds until the rest is done: the most likely value, and a range that holds in about four of five cases. */
+export interface Eta {
+  readonly low: number;
+  readonly likely: number;
+  readonly high: number;
+}
+
+const FEWEST_GAPS = 3;
+/** Standard deviations around the mean that hold four fifths of a normal distribution. */
+const FOUR_FIFTHS = 1.28;
 
 /**
- * Delay before failed infrastructure is tried again; null = the error is final. Store errors are final: the store
- * retries internally, and work whose result cannot be stored is not repeated.
- * @param attempt from 1
- * @param tries 1 if the caller itself retries
+ * Estimates from the pace of the latest completions. The variance of the gaps between them gives the width of the
+ * range.
+ * @param endings completion times in ms, in any order
+ * @param rest how many are still to complete
+ * @returns null before there are enough completions
  */
-export function retryAfterMs(error: unknown, attempt: number, tries = TRIES): number | null {
-  const mayPass = error instanceof UnavailableError && error.retryable && !(error instanceof StoreUnavailableError);
-  return mayPass && attempt < tries ? BASE_MS * 4 ** (attempt - 1) : null;
+export function etaOf(endings: readonly number[], rest: number, now: number): Eta | null {
+  const times = [...endings].sort((a, b) => a - b);
+  const gaps = times.slice(1).map((time, index) => (time - (times[index] ?? time)) / 1000);
+  if (gaps.length < FEWEST_GAPS || rest === 0) return null;
+  const mean = gaps.reduce((sum, gap) => sum + gap, 0) / gaps.length;
+  const variance = gaps.reduce((sum, gap) => sum + (gap - mean) ** 2, 0) / (gaps.length - 1);
+  const since = Math.min(mean, (now - (times.at(-1) ?? now)) / 1000);
+  const likely = Math.max(0, rest * mean - since);
+  const spread = mean === 0 ? 0 : (Math.sqrt(variance) / mean) * Math.sqrt(1 / gaps.length + 1 / rest) * FOUR_FIFTHS;
+  return { low: likely * Math.exp(-spread), likely, high: likely * Math.exp(spread) };
 }
 
-export interface Retries {
-  readonly signal: AbortSignal;
-  /** See {@link retryAfterMs}. */
-  readonly tries?: number | undefined;
-  /** Replaced in tests, which do not wait. */
-  readonly pause?: typeof pause | undefined;
-}
-
-/** Repeats `work` while infrastructure fails. @throws the last error of `work`, or the signal's reason */
-export async function retried<T>(work: () => Promise<T>, { signal, tries, pause: wait = pause }: Retries): Promise<T> {
-  for (let attempt = 1; ; attempt += 1) {
-    try {
-      return await work();
-    } catch (error) {
-      signal.throwIfAborted();
-      const afterMs = retryAfterMs(error, attempt, tries);
-      if (afterMs === null) throw error;
-      await wait(afterMs, signal);
-    }
-  }
-}
-
-const LOOK_EVERY_MS = 100;
-
-/**
- * Whether this process certainly still holds the work it claimed. Processes that share work renew their claims; a claim
- * not renewed in time may have passed to another process, and both would pay for the same calls.
- */
-export class Claims {
-  /** On the clock of `performance.now()`. */
-  private until = Number.POSITIVE_INFINITY;
-
-  /**
-   * No other process takes this one's claims before `until`, and work whose claim was lost has been aborted. @param
-   * until by `performance.now()`
-   */
-  renewed(until: number): void {
-    this.until = until;
-  }
-
-  /**
-   * Resolves at once while the claims are certain, otherwise when they have been renewed. @throws the signal's reason,
-   * also if the claim was lost
-   */
-  async certain(signal: AbortSignal): Promise<void> {
-    while (performance.now() > this.until) await pause(LOOK_EVERY_MS, signal);
-    signal.throwIfAborted();
-  }
+/** `about 12 min left (9 to 16)`; at least one unit, never 0. */
+export function etaText({ low, likely, high }: Eta): string {
+  const [size, unit] = likely < 120 ? [1, 's'] : likely < 7200 ? [60, 'min'] : [3600, 'h'];
+  const of = (seconds: number): string => (Math.max(size, seconds) / size).toFixed(size === 3600 ? 1 : 0);
+  const spread = high <= 1 ? '' : ` (${of(low)} to ${of(high)})`;
+  return `about ${of(likely)} ${unit} left${spread}`;
 }

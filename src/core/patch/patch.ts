@@ -1,4 +1,12 @@
-import { refusalOf, type RefusalReason, type FileRole, isSubject, roleOf, roleOfNew, type Refusal } from './paths.js';
+import {
+  refusalOf,
+  type RefusalReason,
+  type FileRole,
+  isSubject,
+  roleOf,
+  roleOfNew,
+  type Refusal,
+} from './file-roles.js';
 import { applyPatch, parsePatch, type StructuredPatch } from 'diff';
 import { type FileSection, fileSections, UnreadablePatch } from './sections.js';
 import { nextTurn } from '../async/time.js';

@@ -1,6 +1,6 @@
 import type OpenAI from 'openai';
 import { z } from 'zod';
-import { abortable, withDeadline, backOffMs, pause } from '../../core/async/time.js';
+import { abortable, pause, withDeadline } from '../../core/async/time.js';
 import { FairSemaphore } from '../../core/async/concurrency.js';
 import type { UnavailableError } from '../../core/errors/errors.js';
 import { ContextTooLongError, ModelUnavailableError } from '../../core/errors/unavailable.js';
@@ -22,6 +22,7 @@ import {
   UnreadableReplyError,
   Usage,
 } from './reply.js';
+import { backOffMs } from '../../core/async/retries.js';
 
 export interface OpenAiOptions extends OpenAiEndpoint {
   /** Maximum concurrent calls; one waiting for a retry does not count. */

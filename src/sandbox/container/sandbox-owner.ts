@@ -1,6 +1,6 @@
 import { readFileSync, readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
-import { isRunning } from '../../core/is-running.js';
+import { isRunning } from '../../core/async/concurrency.js';
 
 /** Labels of every container that bestk creates; nothing without `bestk=1` is ever touched. */
 export const LABEL = {

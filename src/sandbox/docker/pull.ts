@@ -2,9 +2,10 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type Docker from 'dockerode';
 import { z } from 'zod';
-import { abortable, backOffMs, pause, TRIES } from '../../core/async/time.js';
+import { abortable, pause } from '../../core/async/time.js';
 import { EngineDiskFullError, EngineUnavailableError, ImagePullError } from '../../core/errors/unavailable.js';
 import { dockerFailure } from './engine.js';
+import { backOffMs, TRIES } from '../../core/async/retries.js';
 
 /** Even a layer of gigabytes reports progress continuously. */
 const SILENCE_MS = 300_000;

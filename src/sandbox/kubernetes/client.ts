@@ -1,10 +1,11 @@
 import { existsSync } from 'node:fs';
 import { PassThrough } from 'node:stream';
 import type { CoreV1Api, Exec, KubeConfig, NetworkingV1Api, VersionApi, Watch } from '@kubernetes/client-node';
-import { abortable, unlimitedListeners, withDeadline, backOffMs, pause } from '../../core/async/time.js';
+import { abortable, pause, unlimitedListeners, withDeadline } from '../../core/async/time.js';
 import { BadInputError } from '../../core/errors/errors.js';
 import { askedMs, clusterFailure, isPassing, statusOf } from './failure.js';
 import type { ClusterOptions, NetworkPolicy, Pod } from './pod-spec.js';
+import { backOffMs } from '../../core/async/retries.js';
 
 /** How long calls to an unresponsive or overloaded cluster are retried. */
 const PATIENCE_MS = 120_000;

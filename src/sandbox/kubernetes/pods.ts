@@ -5,7 +5,8 @@ import { type ImagePullError, SandboxLostError, SandboxUnschedulableError } from
 import type { KubernetesClient } from './client.js';
 import { clusterFailure, isOverQuota, messageOf, StartPatience, stateOf, statusOf } from './failure.js';
 import { FairSemaphore } from '../../core/async/concurrency.js';
-import { withDeadline, unlimitedListeners, backOffMs, pause } from '../../core/async/time.js';
+import { pause, unlimitedListeners, withDeadline } from '../../core/async/time.js';
+import { backOffMs } from '../../core/async/retries.js';
 
 /** Pods that may wait for a node at once, which is what an autoscaler sees; further sandboxes queue in this process. */
 const PENDING = 64;

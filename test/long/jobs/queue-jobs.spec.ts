@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { startCluster, type Cluster } from '../../../scripts/setup/postgres.mjs';
 import { type Redis, startRedis } from '../../../scripts/setup/redis.mjs';
-import { Claims, TRIES } from '../../../src/core/async/time.js';
+import { Claims } from '../../../src/core/async/concurrency.js';
 import { EngineUnavailableError } from '../../../src/core/errors/unavailable.js';
 import type { Job, JobHandler } from '../../../src/jobs/jobs.js';
 import { QueueJobs } from '../../../src/jobs/queue-jobs.js';
@@ -14,6 +14,7 @@ import { MemoryResultStore } from '../../fakes/memory-result-store.js';
 import { exited, FakeSandbox } from '../../fakes/fake-sandbox.js';
 import { until } from '../../fixtures/run-world.js';
 import { rolloutWorld, runs } from '../../unit/agent/rollout-world.js';
+import { TRIES } from '../../../src/core/async/retries.js';
 
 let cluster: Cluster;
 let redis: Redis;

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DockerImages, type ImageOptions } from '../../../src/sandbox/docker/images.js';
-import { TRIES } from '../../../src/core/async/time.js';
+import { TRIES } from '../../../src/core/async/retries.js';
 import { ResourceGate } from '../../../src/sandbox/container/host-resources.js';
 import { SandboxLostError } from '../../../src/core/errors/unavailable.js';
 import { GivenResources } from '../../fakes/given-room.js';

@@ -38,7 +38,7 @@ import {
   RescoreIntake,
   RunIntake,
 } from '../../../src/runs/run-intake.js';
-import { RunRecovery, runHandler } from '../../../src/runs/parts.js';
+import { RunRecovery, runHandler } from '../../../src/runs/job-handlers.js';
 import { RunSettings, RunWorker } from '../../../src/runs/run-worker.js';
 import { RunService } from '../../../src/runs/run-service.js';
 import { BOUNDLESS, type HostResources, Sandbox } from '../../../src/ports/sandbox.js';

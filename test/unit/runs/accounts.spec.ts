@@ -6,7 +6,7 @@ import type { Job, JobHandler } from '../../../src/jobs/jobs.js';
 import { GptTokenizer } from '../../../src/models/llm-clients.js';
 import { MarkdownPromptLibrary } from '../../../src/models/prompts/prompt-library.js';
 import { UNTRACED } from '../../../src/ports/telemetry.js';
-import { PartHandlers } from '../../../src/runs/parts.js';
+import { PartHandlers } from '../../../src/runs/job-handlers.js';
 import type { RunDependencies } from '../../../src/runs/run-dependencies.js';
 import { RunSettings } from '../../../src/runs/run-worker.js';
 import { dependenciesOf, type DependencyTools } from '../../../src/runs/spread-run.js';

@@ -5,7 +5,7 @@ import { InterruptedError } from '../../../src/core/errors/errors.js';
 import type { Inspect, Inspection } from '../../../src/core/run/rollout.js';
 import { RunRequest } from '../../../src/core/run/run-request.js';
 import type { Jobs } from '../../../src/jobs/jobs.js';
-import { accountOf, PartHandlers, type PartTools, RolloutPart } from '../../../src/runs/parts.js';
+import { accountOf, PartHandlers, type PartTools, RolloutPart } from '../../../src/runs/job-handlers.js';
 import type { Accounted, Elsewhere, RunDependencies, RunWork } from '../../../src/runs/run-dependencies.js';
 import { RunSettings } from '../../../src/runs/run-worker.js';
 import { dependenciesOf, type DependencyTools } from '../../../src/runs/spread-run.js';

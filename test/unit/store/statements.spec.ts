@@ -1,4 +1,4 @@
-import { retryAfterMs } from '../../../src/core/async/time.js';
+import { retryAfterMs } from '../../../src/core/async/retries.js';
 import { StoreUnavailableError } from '../../../src/core/errors/unavailable.js';
 import { StoreGuard } from '../../../src/store/statements.js';
 

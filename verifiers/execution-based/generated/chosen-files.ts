@@ -1,4 +1,4 @@
-import { retried } from '../../../src/core/async/time.js';
+import { retried } from '../../../src/core/async/retries.js';
 import { neutralise } from '../../../src/core/hostile-text.js';
 import { contentKey } from '../../../src/core/identifier.js';
 import { readPatch } from '../../../src/core/patch/patch.js';

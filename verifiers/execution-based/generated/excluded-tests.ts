@@ -1,4 +1,4 @@
-import { retried } from '../../../src/core/async/time.js';
+import { retried } from '../../../src/core/async/retries.js';
 import { neutralise } from '../../../src/core/hostile-text.js';
 import type { Issue } from '../../../src/core/run/issue.js';
 import type { Message } from '../../../src/ports/llm-client.js';

@@ -1,4 +1,4 @@
-import { ENDS_OPERAND, type Operand, startOfStatement } from './comparisons.js';
+import { ENDS_OPERAND, type Operand, startOfStatement } from './script-comparisons.js';
 import { closingOf, CLOSES, type Edit, endOf, NOTHING, OPENS, replacing, type Token } from './script-tokens.js';
 
 /* The literals that a script compares with, and their replacements. */

@@ -11,7 +11,7 @@ import {
   type Token,
   tokensOf,
 } from './script-tokens.js';
-import { EXITS, type Operand, operandsOf } from './comparisons.js';
+import { EXITS, type Operand, operandsOf } from './script-comparisons.js';
 import { literalsOf, OtherLiterals } from './literals.js';
 
 /*

@@ -1,6 +1,6 @@
 import { scratchDirectory, type ExecutionContext, type Tree, contextKey } from '../execution-context.js';
 import { z } from 'zod';
-import { retried } from '../../../src/core/async/time.js';
+import { retried } from '../../../src/core/async/retries.js';
 import { DoesNotApplyError, UnavailableError } from '../../../src/core/errors/errors.js';
 import { SandboxLostError } from '../../../src/core/errors/unavailable.js';
 import { GIT_APPLY } from '../../../src/core/patch/patch.js';

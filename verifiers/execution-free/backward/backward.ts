@@ -2,7 +2,7 @@ import { contentKey } from '../../../src/core/identifier.js';
 import { neutralise } from '../../../src/core/hostile-text.js';
 import { judgeMeasure } from '../../../src/core/run/verdict.js';
 import { readPatch } from '../../../src/core/patch/patch.js';
-import { isScratch } from '../../../src/core/patch/paths.js';
+import { isScratch } from '../../../src/core/patch/file-roles.js';
 import type { VerificationTask, Verifier } from '../../../src/core/run/verifier.js';
 import { ask, askWarm, prefilled, tokensOf, readTaggedToken } from '../ask.js';
 import type { JudgeOptions } from '../judge-options.js';

@@ -1,4 +1,4 @@
-import { Claims } from '../../../../src/core/async/time.js';
+import { Claims } from '../../../../src/core/async/concurrency.js';
 
 const NEVER = new AbortController().signal;
 

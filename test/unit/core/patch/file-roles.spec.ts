@@ -1,4 +1,4 @@
-import { roleOf } from '../../../../src/core/patch/paths.js';
+import { roleOf } from '../../../../src/core/patch/file-roles.js';
 
 describe('what a file is to verification, by its path', () => {
   it.each([

@@ -1,4 +1,4 @@
-import { etaOf, etaText } from '../../../src/core/eta.js';
+import { etaOf, etaText } from '../../../../src/core/async/time.js';
 
 const every = (ms: number, times: number): number[] => Array.from({ length: times }, (_, index) => index * ms);
 
