@@ -23,6 +23,8 @@ export interface Asker {
   readonly submitter: string;
   /** Aborts when the requester stops waiting; the run continues. */
   readonly signal: AbortSignal;
+  /** Called with the id of each run that is waited for. */
+  readonly waiting?: (id: string) => void;
 }
 
 /**
@@ -35,10 +37,11 @@ export async function outcomesOf(
   runs: RunService,
   key: string,
   request: RunRequest,
-  { submitter, signal }: Asker,
+  { submitter, signal, waiting }: Asker,
 ): Promise<readonly Outcome[]> {
   for (let time = 1; ; time += 1) {
     const { id, status } = await runs.submit(`${key}#${time}`, request, submitter);
+    waiting?.(id);
     const isOld = hasEnded(status);
     // Waits for the end of the journal and skips its events.
     const journal = runs.follow(id, Number.MAX_SAFE_INTEGER, signal);

@@ -30,9 +30,18 @@ export const Audited = Reflector.createDecorator<string>();
 
 /** The ids of the runs that an answer reports as started. */
 const Started = z.union([
-  z.object({ id: z.string() }).transform(({ id }) => [id]),
-  z.object({ runs: z.array(z.object({ id: z.string() })) }).transform(({ runs }) => runs.map(({ id }) => id)),
+  z.object({ id: RunId }).transform(({ id }) => [id]),
+  z.object({ runs: z.array(z.object({ id: RunId })) }).transform(({ runs }) => runs.map(({ id }) => id)),
 ]);
+
+/** Names a request's runs for the audit log, for a handler whose answer repeats what the client sent. */
+export function runNames({ locals }: Response): (id: string) => void {
+  const runs = new Set<string>();
+  locals[RUNS] = runs;
+  return (id) => void runs.add(id);
+}
+
+const RUNS = 'audited-runs';
 
 /** Records actor, action, runs and outcome of a request before it is answered. */
 export class AuditInterceptor implements NestInterceptor {
@@ -44,9 +53,11 @@ export class AuditInterceptor implements NestInterceptor {
     const action = this.reflector.get(Audited, context.getHandler()) as string | undefined;
     if (action === undefined) return next.handle();
     const request = context.switchToHttp().getRequest<Request<{ id?: string }>>();
+    const { locals } = context.switchToHttp().getResponse<Response>();
     const { key, address } = callerOf(request);
     const note = (outcome: string, answer?: unknown): Promise<void> => {
-      const runs = Started.safeParse(answer).data ?? z.array(RunId).safeParse([request.params.id]).data ?? [];
+      const named = locals[RUNS] as ReadonlySet<string> | undefined;
+      const runs = named === undefined ? runsOf(answer, request.params.id) : [...named];
       return this.note({ action, actor: key?.name ?? null, address, runs, outcome });
     };
     return next.handle().pipe(
@@ -60,6 +71,10 @@ export class AuditInterceptor implements NestInterceptor {
       }),
     );
   }
+}
+
+function runsOf(answer: unknown, id: string | undefined): readonly string[] {
+  return Started.safeParse(answer).data ?? z.array(RunId).safeParse([id]).data ?? [];
 }
 
 const WINDOW_MS = 60_000;

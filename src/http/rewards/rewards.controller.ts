@@ -9,7 +9,7 @@ import { RunService } from '../../runs/run-service.js';
 import { leftBy } from '../guard/bodies.js';
 import { callerOf } from '../guard/caller.js';
 import { json, JSON_TYPE, type Operation, runKey } from '../runs/run-views.js';
-import { Audited } from '../ops/audit.js';
+import { Audited, runNames } from '../ops/audit.js';
 import { InvalidRequestError, RequestPipe } from '../problem.js';
 import {
   type CompareAnswer,
@@ -112,11 +112,12 @@ export class RewardsController {
   ): Promise<readonly Outcome[]> {
     const owner = callerOf(asked).key?.name ?? null;
     const signal = AbortSignal.any([leftBy(response), timeoutSignal(timeout_s * 1_000)]);
+    const waiting = runNames(response);
     let turns = Promise.resolve();
     const judged = groups.map(async ({ request, places }) => {
       await (turns = turns.then(() => nextTurn()));
       const key = runKey(`reward:${contentKey(request)}`, owner);
-      const outcomes = await outcomesOf(this.runs, key, request, { submitter: owner ?? '', signal });
+      const outcomes = await outcomesOf(this.runs, key, request, { submitter: owner ?? '', signal, waiting });
       return outcomes.map((outcome, index) => ({ place: places[index] ?? 0, outcome }));
     });
     try {

@@ -36,6 +36,13 @@ describe('rewards over HTTP', () => {
     expect(await server.client.reward({ ...body, response: 'I gave up.' })).toBe(0);
   });
 
+  it('are audited under the runs they started, whatever ids the body claims', async () => {
+    const claims = { id: 'run_of_another', runs: [{ id: 'x' }] };
+    const asked = { responses_create_params: { input: [] }, response: message(SAID), verifier_metadata: issue };
+    const { outcome } = await server.client.verify({ ...asked, ...claims });
+    expect(server.audited).toMatchObject([{ action: 'reward', runs: [outcome.run_id] }]);
+  });
+
   it('answer OpenRLHF in the order of its queries, with equal issues as one pool', async () => {
     const other = { ...issue, instance_id: 'demo-2' };
     const example = `Answer like this:\n${SAID}`;
