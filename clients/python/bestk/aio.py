@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import Any, AsyncIterator, Callable, Dict, Iterable, List, Mapping, Optional, Type, TypeVar
 
@@ -11,6 +12,9 @@ from .client import Candidates, Client, OnEvent, OnStanding
 
 T = TypeVar("T")
 _END = object()
+#: Calls at once. Each waits in a thread of its own, a reward for as long as its run takes; the event loop's own pool, which
+#: also looks up host names, is left alone.
+_AT_ONCE = 256
 
 
 class AsyncClient:
@@ -20,11 +24,12 @@ class AsyncClient:
         self, url: Optional[str] = None, api_key: Optional[str] = None, patience_s: float = 60
     ) -> None:
         self.sync = Client(url, api_key, patience_s)
+        self._threads = ThreadPoolExecutor(_AT_ONCE, "bestk")
 
     @classmethod
     async def local(cls, **settings: str) -> "AsyncClient":
         client = cls()
-        client.sync = await asyncio.to_thread(lambda: Client.local(**settings))
+        client.sync = await client.call(lambda: Client.local(**settings))
         return client
 
     @property
@@ -41,9 +46,10 @@ class AsyncClient:
 
     async def close(self) -> None:
         await self.call(self.sync.close)
+        self._threads.shutdown(wait=False)
 
     async def call(self, method: Callable[..., T], *args: Any, **named: Any) -> T:
-        return await asyncio.to_thread(lambda: method(*args, **named))
+        return await asyncio.get_running_loop().run_in_executor(self._threads, lambda: method(*args, **named))
 
     async def submit(self, issue: models.Issue, key: Optional[str] = None, **request: Any) -> str:
         return await self.call(self.sync.submit, issue, key, **request)

@@ -7,7 +7,7 @@ import time
 import urllib.error
 import urllib.request
 from http.client import HTTPException
-from typing import Any, Dict, Iterator, List, Mapping, Optional
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Union
 from urllib.parse import urlencode, urlsplit
 
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -46,12 +46,14 @@ class UnreachableError(BestkError):
 
 
 class Http:
-    """One service. Temporarily rejected calls (429, or 503 with Retry-After) are retried until `patience_s` is over."""
+    """One service. Until `patience_s` is over, calls rejected for the moment (429, or 503 with Retry-After) are retried,
+    and so are reading calls to a service that answered before and is now away."""
 
     def __init__(self, url: str, api_key: Optional[str], patience_s: float) -> None:
         self.url = url.rstrip("/")
         self._headers = {} if api_key is None else {"Authorization": f"Bearer {api_key}"}
         self._patience_s = patience_s
+        self._has_answered = False
         is_here = urlsplit(self.url).hostname in _LOOPBACK
         self._opener = urllib.request.build_opener(*([urllib.request.ProxyHandler({})] if is_here else []))
 
@@ -76,16 +78,14 @@ class Http:
         while True:
             try:
                 with self._open(method, path, body, query, sent, read_timeout_s) as response:
-                    return str(response.read().decode())
-            except _Refused as refused:
-                wait = refused.retry_after_s
-                if wait is None or time.monotonic() + wait > deadline:
-                    raise refused.problem from None
-                time.sleep(wait)
+                    return str(self._read(response).decode())
+            except (_Refused, UnreachableError) as error:
+                self._await_next(error, method, deadline)
 
     def events(self, path: str, after: int) -> Iterator[Dict[str, Any]]:
         """Server-sent events after the given one; resumes after a broken connection, and ends with the stream."""
         last = after
+        deadline = time.monotonic() + self._patience_s
         while True:
             try:
                 with self._open("GET", path, None, {}, {"Last-Event-ID": str(last)}, 60) as response:
@@ -94,9 +94,10 @@ class Http:
                     for event in _events_in(response):
                         last = event["seq"]
                         yield event
-            except _Refused as refused:
-                raise refused.problem from None
+            except (_Refused, UnreachableError) as error:
+                self._await_next(error, "GET", deadline)
             except (OSError, HTTPException):
+                deadline = time.monotonic() + self._patience_s
                 time.sleep(1)
 
     def _open(
@@ -112,12 +113,32 @@ class Http:
         url = f"{self.url}{path}{'?' + asked if asked else ''}"
         request = urllib.request.Request(url, body, {**self._headers, **headers}, method=method)
         try:
-            return self._opener.open(request, timeout=timeout_s)
+            response = self._opener.open(request, timeout=timeout_s)
         except urllib.error.HTTPError as error:
             with error:
-                raise _Refused(error, error.read()) from None
-        except urllib.error.URLError as error:
-            raise UnreachableError(self.url, error.reason) from error
+                raise _Refused(error, self._read(error)) from None
+        except (OSError, HTTPException) as error:
+            raise UnreachableError(self.url, getattr(error, "reason", error)) from error
+        self._has_answered = True
+        return response
+
+    def _read(self, response: Any) -> bytes:
+        try:
+            return bytes(response.read())
+        except (OSError, HTTPException) as error:
+            raise UnreachableError(self.url, error) from error
+
+    def _await_next(self, error: Union[_Refused, UnreachableError], method: str, deadline: float) -> None:
+        """Waits before the next attempt, or raises the error if there is none."""
+        told: BestkError
+        if isinstance(error, _Refused):
+            wait, told = error.retry_after_s, error.problem
+        else:
+            # What changes something may have been done although its answer was lost.
+            wait, told = (1.0 if self._has_answered and method == "GET" else None), error
+        if wait is None or time.monotonic() + wait > deadline:
+            raise told from None
+        time.sleep(wait)
 
 
 class _Refused(Exception):

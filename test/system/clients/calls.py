@@ -3,7 +3,9 @@
 import asyncio
 import inspect
 import json
+import socket
 import sys
+import threading
 from types import SimpleNamespace
 
 # Tables are lists, whether or not pandas is installed here.
@@ -74,6 +76,31 @@ async def ends(said):
     said["nobody"] = await error("run", "a", of=nobody)
 
 
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}"
+
+
+def service(answers):
+    """Answers each connection with the next of these bytes, and hangs up."""
+    listening = socket.create_server(("127.0.0.1", 0))
+
+    def serve():
+        with listening:
+            for answer in answers:
+                with listening.accept()[0] as connection:
+                    connection.recv(65536)
+                    connection.sendall(answer)
+
+    threading.Thread(target=serve, daemon=True).start()
+    return type(client)(f"http://127.0.0.1:{listening.getsockname()[1]}", patience_s=60)
+
+
+async def away(said):
+    flaky = service([b"", OK, b"", OK[:-1], OK, b""])
+    said["away from the first"] = await error("run", "a", of=flaky)
+    said["back"] = [await call("run", "a", of=flaky), await call("run", "a", of=flaky)]
+    said["away at a change"] = await error("cancel", "a", of=flaky)
+
+
 async def uploads(said):
     row = {
         "trajectory_steps": [], "exit_reason": "agent", "exp_name": "a", "docker_image": "demo:1",
@@ -108,7 +135,7 @@ async def benchmarks(said):
 
 async def main():
     said = {"url": client.url == url}
-    for part in (runs, ends, uploads, benchmarks):
+    for part in (runs, ends, away, uploads, benchmarks):
         await part(said)
     await call("close")
     print(json.dumps(said))
