@@ -1857,12 +1857,10 @@ export class BestkClient {
     const { id } = await this.submitBenchmark(body, { ...wait, type: 'application/x-ndjson', 'Idempotency-Key': key });
     let standing = await this.getBenchmark(id, wait);
     while (!['done', 'failed', 'cancelled'].includes(standing.status)) {
-      // A stream that breaks off is asked for again.
-      for await (const { data } of this.followBenchmark(id, wait)) {
-        standing = data as Benchmark;
-        onStanding?.(standing);
-      }
-      standing = await this.getBenchmark(id, wait);
+      standing = await patiently(async () => {
+        for await (const { data } of this.followBenchmark(id, wait)) onStanding?.(data as Benchmark);
+        return this.getBenchmark(id, wait);
+      });
     }
     if (standing.status !== 'done') throw new Error(`Benchmark ${id}: ${standing.note ?? standing.status}`);
     return this.getBenchmarkReport(id, wait);
@@ -1909,6 +1907,19 @@ export class BestkClient {
         const data = block.split('\n').filter((line) => line.startsWith('data: '));
         if (data.length > 0) yield JSON.parse(data.map((line) => line.slice(6)).join('\n')) as T;
       }
+    }
+  }
+}
+
+/** Repeats what only reads for about a minute while the connection is lost, as when the service restarts. */
+async function patiently<T>(read: () => Promise<T>): Promise<T> {
+  for (let lost = 1; ; lost += 1) {
+    try {
+      return await read();
+    } catch (error) {
+      // What fetch throws for a lost connection.
+      if (!(error instanceof TypeError) || lost === 60) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 1_000));
     }
   }
 }

@@ -218,7 +218,7 @@ export const Settings = z.object({
     .describe('Where containers run: `docker` or `kubernetes`.'),
   BESTK_SANDBOX_CONCURRENCY: Positive.max(4096)
     .optional()
-    .describe('Maximum number of containers that compute at once. By default the number of cores.'),
+    .describe('Maximum number of containers that compute at once. By default the number of cores, on Kubernetes 512.'),
   BESTK_SANDBOX_CPUS: z.coerce.number().positive().default(1).describe('CPUs per container.'),
   BESTK_SANDBOX_MEMORY_MB: Positive.min(64).default(4096).describe('Memory per container, in MiB.'),
   BESTK_SANDBOX_DISK_MB: Positive.min(64).default(4096).describe('Disk per container, in MiB.'),

@@ -16,7 +16,7 @@ import {
 } from '../../runs/benchmark-service.js';
 import { leftBy } from '../guard/bodies.js';
 import { callerOf } from '../guard/caller.js';
-import { IDEMPOTENT, json, JSON_TYPE, KnownRunId, type Operation, pageQuery, runKey } from '../runs/run-views.js';
+import { IDEMPOTENT, json, KnownRunId, type Operation, pageQuery, runKey } from '../runs/run-views.js';
 import { Audited } from '../ops/audit.js';
 import { PAGE_POLICY } from '../reports/reports.controller.js';
 import { EventStreams, LAST_EVENT_ID } from '../event-streams.js';
@@ -275,7 +275,9 @@ export const benchmarkOperations: readonly Operation[] = [
     path: '/v1/benchmarks/{id}/report',
     summary:
       'Its report so far: JSON, or with `Accept: text/html` a page, with `text/csv` a line for each issue and arm, with `text/plain` a summary.',
-    answers: { 200: { description: 'The report.', type: JSON_TYPE, schema: 'BenchmarkReport' } },
+    answers: {
+      200: { ...json('BenchmarkReport', 'The report.'), others: ['text/html', 'text/csv', 'text/plain'] },
+    },
     problems: UNKNOWN,
   },
   {

@@ -140,7 +140,7 @@ function parametersOf({ path, query, headers = {} }: Operation): Json[] {
   ];
 }
 
-function responseOf({ description, type, schema, headers }: Answer): Json {
+function responseOf({ description, type, others = [], schema, headers }: Answer): Json {
   const told = Object.entries(headers ?? {}).map(([name, says]) => [
     name,
     { description: says, schema: { type: 'string' } },
@@ -148,7 +148,7 @@ function responseOf({ description, type, schema, headers }: Answer): Json {
   return {
     description,
     ...(told.length === 0 ? {} : { headers: Object.fromEntries(told) as Json }),
-    ...(type === undefined ? {} : { content: contentOf([type], schema) }),
+    ...(type === undefined ? {} : { content: { ...contentOf([type], schema), ...contentOf(others) } }),
   };
 }
 

@@ -6,7 +6,7 @@ import { RunNotFoundError } from '../../core/errors/errors.js';
 import { type ReportMade, ReportMaker } from '../../runs/run-intake.js';
 import { ReportStore, ReportSummary } from '../../ports/benchmark-store.js';
 import { leftBy } from '../guard/bodies.js';
-import { json, JSON_TYPE, type Operation, pageQuery, RunId } from '../runs/run-views.js';
+import { json, type Operation, pageQuery, RunId } from '../runs/run-views.js';
 import { Audited } from '../ops/audit.js';
 
 /** Policy of a report's page, which contains its styles and drawings and nothing else. */
@@ -93,7 +93,7 @@ export const reportOperations: readonly Operation[] = [
     method: 'GET',
     path: '/v1/reports/{id}',
     summary: 'A report as JSON, or with `Accept: text/html` as a self-contained page.',
-    answers: { 200: { description: 'The report.', type: JSON_TYPE, schema: 'Report' } },
+    answers: { 200: { ...json('Report', 'The report.'), others: ['text/html'] } },
     problems: { 404: 'There is no such report.' },
   },
 ];

@@ -172,6 +172,8 @@ export function runKey(idempotencyKey: string | undefined, owner: string | null)
 export interface Answer {
   readonly description: string;
   readonly type?: string;
+  /** Types that it has instead where `Accept` names them. */
+  readonly others?: readonly string[];
   /** Name of a JSON body's schema among the components. */
   readonly schema?: string;
   /** Notable headers, with their descriptions. */

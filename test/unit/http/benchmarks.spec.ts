@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
+import { BestkClient } from '../../../examples/client/bestk-client.js';
 import { RunRequest } from '../../../src/core/run/run-request.js';
 import type { RunResult } from '../../../src/core/run/run-result.js';
 import type { BenchmarkView } from '../../../src/runs/benchmark-service.js';
@@ -298,22 +299,24 @@ describe('a benchmark over HTTP', () => {
     const standings: string[] = [];
     const bench = { title: 'Once', arms: [{ name: 'mine', k: 2 }], concurrency: 1 };
     const told = new AbortController();
-    const left = server.client.bench(bench, ROWS.slice(0, 2), {
-      'Idempotency-Key': 'once',
-      signal: told.signal,
-      onStanding: ({ status }) => {
-        standings.push(status);
-        told.abort();
-      },
-    });
+    const onStanding = ({ status }: Pick<BenchmarkView, 'status'>): void => {
+      standings.push(status);
+      told.abort();
+    };
+    const once = { 'Idempotency-Key': 'once', signal: told.signal, onStanding };
+    const left = server.client.bench(bench, ROWS.slice(0, 2), once);
     await expect(left).rejects.toMatchObject({ name: 'AbortError' });
-    gate.resolve();
-    const report = await server.client.bench(bench, ROWS.slice(0, 2), {
-      'Idempotency-Key': 'once',
-      onStanding: ({ status }) => standings.push(status),
-    });
+    let lost = false;
+    const losing: typeof fetch = async (url, init) => {
+      if (lost || !(url as string).endsWith('/events')) return fetch(url, init);
+      lost = true;
+      gate.resolve();
+      throw new TypeError('fetch failed');
+    };
+    const patient = new BestkClient(server.url, { fetch: losing });
+    const report = await patient.bench(bench, ROWS.slice(0, 2), { 'Idempotency-Key': 'once' });
     expect(report).toMatchObject({ kind: 'bestk-bench-report', arms: [{ arm: 'mine', selected: 2 }] });
-    expect(standings).toContain('running');
+    expect([standings, lost]).toEqual([['running'], true]);
     gate = closedGate();
     const { id } = await server.client.submitBenchmark(lines([{ ...bench, title: 'Other' }, ...ROWS]), {
       type: 'application/x-ndjson',
@@ -329,11 +332,7 @@ describe('a benchmark over HTTP', () => {
     ['nothing', [], /has no rows/],
     ['rows alone', ROWS, /arms/],
     ['a bench file alone', [BENCH], /has no rows/],
-    [
-      'a setting of the process',
-      [{ arms: [{ name: 'a', settings: { BESTK_AGENT_MODEL: 'x' } }] }, ...ROWS],
-      /settings/,
-    ],
+    ['a process setting', [{ arms: [{ name: 'a', settings: { BESTK_AGENT_MODEL: 'x' } }] }, ...ROWS], /settings/],
     ['a path', [{ arms: [{ name: 'a', combiner: '/etc/passwd' }] }, ...ROWS], /combiner/],
     ['no JSON', [BENCH, '{"instance_id":'], /line 2.*is not JSON/],
     ['an unknown arm', [BENCH, ...ROWS, { arms: ['x'], candidate: {} }], /line 5.*names arm "x"/],
