@@ -3,7 +3,7 @@ import { pathToFileURL } from 'node:url';
 import { z } from 'zod';
 import { BadInputError } from '../core/errors/errors.js';
 import { Measure, Verdict } from '../core/run/verdict.js';
-import { OwnVerifierName, type VerificationTask, type Verifier } from '../core/run/verifier.js';
+import { OwnVerifierName, type Verifier } from '../core/run/verifier.js';
 import type { MakeVerifier, OwnVerifiers } from '../../verifiers/index.js';
 
 /** Exports of a module in BESTK_VERIFIERS. */
@@ -47,27 +47,22 @@ function checked(given: Verifier, file: string): Verifier {
     measures: declared,
     verify: async (task, signal) => {
       const verdicts = read(z.array(Verdict), await given.verify(task, signal), file, 'returned a wrong verdict');
-      const missing = missingOf(task, names, verdicts);
-      if (missing !== undefined) throw wrong(file, `returned no verdict on ${missing}.`);
-      const stranger = verdicts.find(({ measure }) => !names.has(measure));
-      if (stranger !== undefined) throw wrong(file, `returned "${stranger.measure}", which it does not declare.`);
+      const due = new Set(
+        task.candidates.flatMap(({ candidate_id }) => [...names].map((name) => on(candidate_id, name))),
+      );
+      for (const { candidate_id, measure } of verdicts) {
+        const what = on(candidate_id, measure);
+        if (!due.delete(what)) throw wrong(file, `returned a verdict ${what} that is not due, or not a second time.`);
+      }
+      const [missing] = due;
+      if (missing !== undefined) throw wrong(file, `returned no verdict ${missing}.`);
       return verdicts;
     },
   };
 }
 
-function missingOf(
-  { candidates }: VerificationTask,
-  names: ReadonlySet<string>,
-  verdicts: readonly Verdict[],
-): string | undefined {
-  const given = new Set(verdicts.map(({ candidate_id, measure }) => JSON.stringify([candidate_id, measure])));
-  for (const { candidate_id } of candidates) {
-    for (const name of names) {
-      if (!given.has(JSON.stringify([candidate_id, name]))) return `candidate "${candidate_id}" in "${name}"`;
-    }
-  }
-  return undefined;
+function on(candidateId: string, measure: string): string {
+  return `on candidate ${JSON.stringify(candidateId)} in ${JSON.stringify(measure)}`;
 }
 
 function read<T>(schema: z.ZodType<T>, value: unknown, file: string, problem: string): T {

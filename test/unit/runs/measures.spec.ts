@@ -189,9 +189,11 @@ describe('a verifier of the user’s own', () => {
     [own('kind: "judge"'), /declares a wrong measure: 0\.kind/],
     [own('name: "regression"'), /declares a wrong measure: 0\.name/],
     [own('', '[]'), /returned no verdict on candidate "a" in "my:risk"/],
+    [own('', `[${verdictOn('a', 'NaN')}]`), /wrong verdict: 0\.score/],
+    [own('', `[${verdictOn('a')}, ${verdictOn('b')}]`), /on candidate "b" in "my:risk" that is not due/],
     [
-      own('', '[{ kind: "scored", candidate_id: "a", measure: "my:risk", score: NaN, out_of: 1, evidence: {} }]'),
-      /wrong verdict: 0\.score/,
+      own('', `[${verdictOn('a')}, ${verdictOn('a')}]`),
+      /on candidate "a" in "my:risk" that is not due, or not a second/,
     ],
   ])('is refused where its module is wrong: %#', async (source, problem) => {
     const folder = await mkdtemp(join(tmpdir(), 'bestk-own-'));
@@ -209,6 +211,10 @@ describe('a verifier of the user’s own', () => {
     });
     await rm(folder, { recursive: true });
   });
+
+  function verdictOn(id: string, score = '1'): string {
+    return `{ kind: "scored", candidate_id: "${id}", measure: "my:risk", score: ${score}, out_of: 1, evidence: {} }`;
+  }
 
   function own(measure: string, verdicts = '[]'): string {
     const declared = `{ name: "my:risk", kind: "fact", unit: "score", better: "lower", title: "Risk", meaning: "risk", ${measure} }`;
