@@ -456,7 +456,7 @@ export type RewardRequest =
   | {
       /** Each is a prompt followed by its response. */
       readonly query: readonly string[];
-      /** The prompt that each query begins with; a patch in it is ignored. */
+      /** The prompt that each query must begin with; a patch in it is ignored. */
       readonly prompts?: readonly string[] | null | undefined;
       /** The task of each query, in the order of `query`. */
       readonly labels: readonly (string | Readonly<Record<string, Json>>)[];

@@ -291,7 +291,7 @@ class _RewardRequest2(TypedDict):
 
 
 class RewardRequest2(_RewardRequest2, total=False):
-    prompts: Optional[List[str]]  # The prompt that each query begins with; a patch in it is ignored.
+    prompts: Optional[List[str]]  # The prompt that each query must begin with; a patch in it is ignored.
 
 
 class VerifyRequestResponsesCreateParams(TypedDict, total=False):

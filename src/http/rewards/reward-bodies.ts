@@ -28,7 +28,7 @@ export const QueryReward = z
     prompts: z
       .array(z.string())
       .nullish()
-      .describe('The prompt that each query begins with; a patch in it is ignored.'),
+      .describe('The prompt that each query must begin with; a patch in it is ignored.'),
     labels: z.array(Task),
   })
   .refine(({ query, labels }) => query.length === labels.length, { path: ['labels'], message: 'one for each query' });
@@ -153,14 +153,20 @@ export function textOf({ output }: z.infer<typeof ModelResponse>): string {
   return texts.join('\n');
 }
 
+/** Frameworks that train on tokens send the one that ended the model's turn, too. */
+const END_OF_TURN = /(?:<[|｜][^\s|｜<>]+[|｜]>|<\/s>|<eos>|<end_of_turn>)+$/;
+const LONGEST_END = 200;
+
 const DIFF_STARTS = ['diff --git ', '--- a/', '--- /dev/null'];
 
 /**
  * The patch in a model's response: the last fenced block that contains a diff, or everything from the first line that starts
- * one; '' if there is none.
+ * one, without the tokens that ended the turn; '' if there is none.
  */
 export function patchIn(text: string): string {
-  const said = `\n${text}`;
+  // Only the end is searched, as the pattern takes quadratic time.
+  const tokens = END_OF_TURN.exec(text.slice(-LONGEST_END))?.[0].length ?? 0;
+  const said = `\n${text.slice(0, text.length - tokens)}`;
   const [fences, diffs] = [new LineStarts(said, ['```']), new LineStarts(said, DIFF_STARTS)];
   let fenced: string | null = null;
   let rest = 1;

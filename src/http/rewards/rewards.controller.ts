@@ -32,6 +32,9 @@ const RewardQuery = z.strictObject({
 type RewardQuery = z.infer<typeof RewardQuery>;
 
 const RETRY_AFTER_S = '1';
+/** A diff in the prompt must not be taken for the response's. */
+const NO_PROMPT =
+  'does not begin with its prompt, as when OpenRLHF shortens it: allow longer prompts, or leave out this one';
 const NO_PATCHES = 'is needed: rewards are of given patches';
 
 /** Rewards for training: P(right) of patches, or an error; a patch that could not be judged gets no reward. */
@@ -68,8 +71,8 @@ export class RewardsController {
     const { query: queries, prompts, labels } = await this.read(QueryReward, body);
     const patches = queries.map((text, index) => {
       const prompt = prompts?.[index] ?? '';
-      const said = text.startsWith(prompt) ? text.slice(prompt.length) : text;
-      return { task: labels[index] ?? '', patch: patchIn(said), at: `labels.${index}` };
+      if (!text.startsWith(prompt)) throw new InvalidRequestError([{ path: ['query', index], message: NO_PROMPT }]);
+      return { task: labels[index] ?? '', patch: patchIn(text.slice(prompt.length)), at: `labels.${index}` };
     });
     return answerOf(await judge(await groupsOf(patches)));
   }

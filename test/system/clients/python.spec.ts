@@ -101,6 +101,23 @@ assert {**calls(Client), "call": ["self", "method", "args", "named"]} == calls(A
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
   });
 
+  it('finds the patch in a response as the service does', () => {
+    const text = `
+import sys
+from bestk.adapters.text import patch_in
+
+patch = sys.argv[1]
+for token in ("<|im_end|>", "<|eot_id|><|endoftext|>", "</s>", "<eos>", "<end_of_turn>"):
+    assert patch_in("Here it is.\\n" + patch[:-1] + token) == patch, token
+    assert patch_in(patch + token) == patch, token
+assert patch_in(f"Here it is.\\n\`\`\`diff\\n{patch}\`\`\`<|im_end|>") == patch
+assert patch_in(patch + "+</s>\\n") == patch + "+</s>\\n"
+`;
+    const env = { PYTHONPATH: CLIENT, PYTHONDONTWRITEBYTECODE: '1' };
+    const { status, stderr } = spawnSync(PYTHON, ['-c', text, PATCH], { env, encoding: 'utf8' });
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+  });
+
   it('is typed, and uses nothing newer than Python 3.9', () => {
     const args = ['-m', 'mypy', '--cache-dir', join(folder, 'mypy'), '-p', 'bestk'];
     const { stdout, stderr } = spawnSync(PYTHON, args, { cwd: CLIENT, encoding: 'utf8' });

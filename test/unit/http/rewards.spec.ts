@@ -95,6 +95,7 @@ describe('rewards over HTTP', () => {
     ['labels.1.issue.instance_id', { query: [SAID, SAID], labels: [issue, {}] }],
     ['label', { response: SAID, label: `{"issue":${'['.repeat(101)}${']'.repeat(101)}}` }],
     ['label', { response: SAID, label: `[${'1,'.repeat(20_001)}1]` }],
+    ['query.1', { query: [SAID, `it.\n${SAID}`], prompts: ['', 'Fix it.\n'], labels: [issue, issue] }],
   ])('name what is wrong: %s', async (path, body) => {
     const { status, problem } = await refusal(server.client.reward(body));
     expect(status).toBe(422);
@@ -180,6 +181,12 @@ describe('the patch in what a model said', () => {
     ['a diff before a fence without one', `${PATCH}\`\`\`\nx\n\`\`\`\n`, `${PATCH}\`\`\`\nx\n\`\`\`\n`],
     ['a diff in a fence before one without', `${SAID}\`\`\`\nx\n\`\`\`\n`, PATCH],
     ['nothing', '', ''],
+    ...['<|im_end|>', '<|eot_id|><|endoftext|>', '<｜end▁of▁sentence｜>', '</s>', '<eos>', '<end_of_turn>'].map(
+      (token): [string, string, string] => [`a diff that ends with ${token}`, PATCH.replace(/\n$/, token), PATCH],
+    ),
+    ['a diff before an end of turn in a line of its own', `${PATCH}<|im_end|>`, PATCH],
+    ['a diff in a fence before an end of turn', `${SAID.trimEnd()}<|im_end|>`, PATCH],
+    ['a diff that adds what looks like an end of turn', `${PATCH}+</s>\n`, `${PATCH}+</s>\n`],
   ])('is %s', (_, text, patch) => {
     expect(patchIn(text)).toBe(patch);
   });

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from typing import List, Optional
+
+#: Frameworks that train on tokens pass on the one that ended the model's turn, too.
+_END_OF_TURN = re.compile(r"(?:<[|｜][^\s|｜<>]+[|｜]>|</s>|<eos>|<end_of_turn>)+\Z")
+_LONGEST_END = 200
 
 
 def patch_in(text: str) -> str:
-    """The last fenced block with a diff, or everything from the first diff line on; "" if there is none."""
+    """The last fenced block with a diff, or everything from the first diff line on; "" if there is none.
+
+    Tokens that ended the turn, as `<|im_end|>`, are left out.
+    """
+    # Only the end is searched, as the pattern takes quadratic time.
+    text = text[:-_LONGEST_END] + _END_OF_TURN.sub("", text[-_LONGEST_END:])
     fenced: Optional[str] = None
     block: Optional[List[str]] = None
     for line in text.split("\n"):
