@@ -101,21 +101,36 @@ assert {**calls(Client), "call": ["self", "method", "args", "named"]} == calls(A
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
   });
 
-  it('finds the patch in a response as the service does', () => {
-    const text = `
-import sys
+  it('finds the patch in a response as the service does', async () => {
+    await runs(`
 from bestk.adapters.text import patch_in
 
-patch = sys.argv[1]
 for token in ("<|im_end|>", "<|eot_id|><|endoftext|>", "</s>", "<eos>", "<end_of_turn>"):
     assert patch_in("Here it is.\\n" + patch[:-1] + token) == patch, token
     assert patch_in(patch + token) == patch, token
 assert patch_in(f"Here it is.\\n\`\`\`diff\\n{patch}\`\`\`<|im_end|>") == patch
 assert patch_in(patch + "+</s>\\n") == patch + "+</s>\\n"
-`;
-    const env = { PYTHONPATH: CLIENT, PYTHONDONTWRITEBYTECODE: '1' };
-    const { status, stderr } = spawnSync(PYTHON, ['-c', text, PATCH], { env, encoding: 'utf8' });
-    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+`);
+  });
+
+  it('scores a group of verifiers as one pool, whatever the content of its messages', async () => {
+    await runs(`
+import asyncio
+from bestk.adapters.verifiers import bestk_rubric
+
+rubric = bestk_rubric(verifiers=["eb"])
+assert rubric.has_group_rewards
+part = {"type": "text", "text": patch}
+said = [patch, [{"type": "image_url", "image_url": {"url": "x"}}, part], None]
+completions = [*([{"role": "assistant", "content": each}] for each in said), None]
+states = [{"info": {"issue": issue}, "completion": completion} for completion in completions]
+asyncio.run(rubric.score_group(states))
+assert [state["reward"] for state in states] == [0.7, 0.7, 0, 0], states
+assert states[0]["metrics"] == {"bestk": 0.7}
+(_,) = Client(url).runs(instance=issue["instance_id"])
+asyncio.run(rubric.score_rollout(states[0]))
+assert states[0]["reward"] == 0.7
+`);
   });
 
   it('is typed, and uses nothing newer than Python 3.9', () => {
@@ -124,3 +139,18 @@ assert patch_in(patch + "+</s>\\n") == patch + "+</s>\\n"
     expect(stdout + stderr).toMatch(/^Success: no issues found in \d\d source files\n$/);
   });
 });
+
+/** A script about an issue and a patch, with the stand-ins for frameworks. */
+async function runs(text: string): Promise<void> {
+  const given = `
+import sys
+from bestk import Client
+
+url, patch = sys.argv[1:]
+issue = {"instance_id": "demo-adapters", "problem_statement": "x is wrong", "environment": {"image": "demo:1"}}
+`;
+  const frameworks = join(root, 'test/fixtures/frameworks');
+  const env = { PYTHONPATH: `${CLIENT}:${frameworks}`, PYTHONDONTWRITEBYTECODE: '1', BESTK_URL: server.url };
+  const { code, stderr } = await ended(spawn(PYTHON, ['-W', 'error', '-c', given + text, server.url, PATCH], { env }));
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+}

@@ -26,6 +26,10 @@ def bestk_rubric(
     asked = client or AsyncClient()
     issue, patch = issue_of or _issue_of, patch_of or _patch_of
 
+    async def bestk(states: Sequence[Dict[str, Any]]) -> List[float]:
+        outcomes = await asked.reward(issue(states[0]), [patch(state) for state in states], **request)
+        return [outcome["reward"] for outcome in outcomes]
+
     class BestkRubric(vf.Rubric):  # type: ignore[misc]
         async def score_rollout(self, state: Dict[str, Any]) -> None:
             await self._score([state])
@@ -44,12 +48,12 @@ def bestk_rubric(
         async def _score(self, states: Sequence[Dict[str, Any]]) -> None:
             if not states:
                 return
-            outcomes = await asked.reward(issue(states[0]), [patch(state) for state in states], **request)
-            for state, outcome in zip(states, outcomes):
-                state["reward"] = outcome["reward"]
-                state["metrics"] = {"bestk": outcome["reward"]}
+            for state, reward in zip(states, await bestk(states)):
+                state["reward"] = reward
+                state["metrics"] = {"bestk": reward}
 
-    return BestkRubric()
+    # Trainers score a group as one only if a function of the rubric takes `states`.
+    return BestkRubric(funcs=[bestk])
 
 
 def _issue_of(state: Mapping[str, Any]) -> Any:
@@ -57,7 +61,15 @@ def _issue_of(state: Mapping[str, Any]) -> Any:
 
 
 def _patch_of(state: Mapping[str, Any]) -> str:
-    completion = state["completion"]
+    completion = state["completion"] or ""
     if isinstance(completion, str):
         return patch_in(completion)
-    return patch_in("\n".join(str(message["content"]) for message in completion if message["role"] == "assistant"))
+    said = (message["content"] for message in completion if message["role"] == "assistant")
+    return patch_in("\n".join(map(_text_of, said)))
+
+
+def _text_of(content: Any) -> str:
+    """Of a message: text, parts of which some have text, or None if it only calls tools."""
+    if content is None or isinstance(content, str):
+        return content or ""
+    return "".join(part["text"] for part in content if part["type"] == "text")
