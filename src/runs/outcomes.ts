@@ -28,9 +28,9 @@ export interface Asker {
 }
 
 /**
- * Verifies the candidates of a request and returns their outcomes, in order. The same key and request give the same run,
- * however often it is requested; if that run ended without an outcome for every candidate, a new request starts another run,
- * which reuses stored results.
+ * Verifies the candidates of a request and returns their outcomes, in order. The same key and request give the same run
+ * under the same settings, however often it is requested; if that run ended without an outcome for every candidate, a new request
+ * starts another run, which reuses stored results.
  * @throws ToldError, OutcomePendingError if `signal` aborts before the end, NoOutcomeError
  */
 export async function outcomesOf(
@@ -39,8 +39,9 @@ export async function outcomesOf(
   request: RunRequest,
   { submitter, signal, waiting }: Asker,
 ): Promise<readonly Outcome[]> {
+  const setup = await runs.setup();
   for (let time = 1; ; time += 1) {
-    const { id, status } = await runs.submit(`${key}#${time}`, request, submitter);
+    const { id, status } = await runs.submit(`${key} ${setup}#${time}`, request, submitter);
     waiting?.(id);
     const isOld = hasEnded(status);
     // Waits for the end of the journal and skips its events.

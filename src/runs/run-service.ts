@@ -40,9 +40,14 @@ export class RunService {
    */
   async submit(key: string, request: Run['request'], submitter = ''): Promise<Run> {
     await this.requireRoom();
-    const run = await this.accept(key, request, { submitter, setup: await this.executor.setup() });
+    const run = await this.accept(key, request, { submitter, setup: await this.setup() });
     this.handOn(run, submitter);
     return run;
+  }
+
+  /** Identifies the settings that results depend on. */
+  setup(): Promise<string> {
+    return this.executor.setup();
   }
 
   /**

@@ -158,10 +158,11 @@ export class AgentRuns {
 
   constructor(private readonly app: App) {}
 
-  /** The run of a request: the existing one, unless it failed. @throws BadInputError for an impossible request */
+  /** The run of a request under these settings: the existing one, unless it failed. @throws BadInputError for an impossible request */
   async start(request: RunRequest): Promise<string> {
+    const key = `mcp:${contentKey(request)} ${await this.app.setup()}`;
     for (let time = 1; ; time += 1) {
-      const run = await this.app.runs.accept(`mcp:${contentKey(request)}#${time}`, request, { alone: true });
+      const run = await this.app.runs.accept(`${key}#${time}`, request, { alone: true });
       if (hasEnded(run.status) && !isGood(run)) continue;
       if (!hasEnded(run.status) && !this.working.has(run.id)) this.working.set(run.id, this.work(run.id));
       return run.id;

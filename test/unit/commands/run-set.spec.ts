@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Command } from 'commander';
 import type { App } from '../../../src/commands/command.js';
+import { AgentRuns } from '../../../src/commands/mcp/tools.js';
 import { registerGrade } from '../../../src/commands/grade.js';
 import { registerRescore } from '../../../src/commands/rescore.js';
 import { registerSelect } from '../../../src/commands/select.js';
@@ -226,4 +227,18 @@ describe('rescore', () => {
     await run([...rescored('demo-1', 'demo-2'), '--tests', tests('demo-2')]);
     expect(requests.map(({ tests: own }) => own?.length).sort()).toEqual([0, 1]);
   });
+});
+
+it('gives an agent that repeats a call its run, but none under other settings', async () => {
+  const app = await appThatAnswers(true);
+  const ids: string[] = [];
+  for (const setup of ['one judge', 'another judge', 'one judge']) {
+    const runs = new AgentRuns({ ...app, setup: () => Promise.resolve(setup) });
+    const id = await runs.start(RunRequest.parse(givenRequest()));
+    expect(await runs.after(id, 60)).toMatchObject({ status: 'done' });
+    ids.push(id);
+  }
+  expect(ids[1]).not.toBe(ids[0]);
+  expect(ids[2]).toBe(ids[0]);
+  await app.close();
 });

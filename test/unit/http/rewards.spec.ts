@@ -148,6 +148,14 @@ it('is an error, never 0, where the surroundings failed, and asking again does w
   expect(executor.started).toHaveLength(3);
 });
 
+it('is not taken from a run under other settings', async () => {
+  let setup = 'one judge';
+  executor.setup = () => Promise.resolve(setup);
+  const body = { response: SAID, label: { issue } };
+  for (setup of ['one judge', 'another judge', 'one judge']) expect(await server.client.reward(body)).toBe(0.7);
+  expect(executor.started).toHaveLength(2);
+});
+
 it('says when it takes longer than was waited for, and goes on', async () => {
   let end = (): void => undefined;
   const ended = new Promise<void>((resolve) => (end = resolve));
