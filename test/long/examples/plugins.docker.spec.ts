@@ -105,7 +105,7 @@ const SAYS: Readonly<Record<string, RegExp>> = {
   'NeMo Gym':
     /"reward":0\.\d+,"mask_sample":false.*\{"rewards":\[0\.\d+,0\.\d+\],"comparison_results":\[\{"response_i":0/s,
   'verifiers and prime-rl': /^\[\(0\.\d+, -?0\.\d+|^\[\(0\.\d+, 0\.0\)/,
-  rLLM: /^RewardOutput\(reward=0\.\d+, is_correct=(True|False)\)/,
+  rLLM: /^RewardOutput\(reward=0\.\d+, metadata=\{.*'basis': 'hybrid'.*\}, is_correct=(True|False)\)/,
   Inspect: /^Score\(value=0\.\d+, answer='diff[^]*'basis': 'hybrid'[^]*\nScore\(value=0\.\d+[^]*'candidate_id': 'c3'/,
   Harbor: /^\{"reward": 0\.\d+\}$/,
   'R2E-Gym': /^t1\n$/,

@@ -133,6 +133,20 @@ assert states[0]["reward"] == 0.7
 `);
   });
 
+  it('rewards the actions of rLLM', async () => {
+    await runs(`
+from types import SimpleNamespace
+from bestk.adapters.rllm import bestk_reward
+
+reward = bestk_reward(threshold=0.6, verifiers=["eb"])
+task = {"question": "Fix it.", "issue": issue}
+for action in (patch, SimpleNamespace(action=patch)):
+    output = reward(task_info=task, action=action)
+    assert (output.reward, output.is_correct, output.metadata["basis"]) == (0.7, True, "hybrid"), output
+assert reward(task_info=task, action="I gave up.").is_correct is False
+`);
+  });
+
   it('is typed, and uses nothing newer than Python 3.9', () => {
     const args = ['-m', 'mypy', '--cache-dir', join(folder, 'mypy'), '-p', 'bestk'];
     const { stdout, stderr } = spawnSync(PYTHON, args, { cwd: CLIENT, encoding: 'utf8' });
