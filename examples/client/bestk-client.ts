@@ -463,15 +463,19 @@ export type RewardRequest =
     }
   | RunRequest;
 
+export type SeedSessionRequest = Readonly<Record<string, unknown>>;
+
 export type VerifyRequest = {
   /** As sent by NeMo Gym; returned unchanged. */
   readonly responses_create_params: Readonly<Record<string, unknown>>;
   /** The model’s response. */
   readonly response: {
-    /** Items of the response; the last diff in their text is the patch. */
+    /** Items of the response; the last diff in the text of its messages is the patch. */
     readonly output: readonly {
-      /** Type of the item. */
+      /** Type of the item; only a `message` is read, which is also the default. */
       readonly type?: string | null | undefined;
+      /** Role of the message; only those of the `assistant` are read, which is also the default. */
+      readonly role?: string | null | undefined;
       /** Text of the item, or a list of parts with text. */
       readonly content?: Json;
     }[];
@@ -485,10 +489,12 @@ export type CompareRequest = {
   readonly conversation_history: readonly Readonly<Record<string, unknown>>[];
   /** The responses to compare. */
   readonly response_objs: readonly {
-    /** Items of the response; the last diff in their text is the patch. */
+    /** Items of the response; the last diff in the text of its messages is the patch. */
     readonly output: readonly {
-      /** Type of the item. */
+      /** Type of the item; only a `message` is read, which is also the default. */
       readonly type?: string | null | undefined;
+      /** Role of the message; only those of the `assistant` are read, which is also the default. */
+      readonly role?: string | null | undefined;
       /** Text of the item, or a list of parts with text. */
       readonly content?: Json;
     }[];
@@ -1006,7 +1012,11 @@ export type RewardAnswer = number | Rewards;
 export type VerifyAnswer = {
   readonly responses_create_params: Readonly<Record<string, unknown>>;
   readonly response: {
-    readonly output: readonly { readonly type?: string | null | undefined; readonly content?: Json }[];
+    readonly output: readonly {
+      readonly type?: string | null | undefined;
+      readonly role?: string | null | undefined;
+      readonly content?: Json;
+    }[];
   };
   /** The task, from the row of the data set. */
   readonly verifier_metadata: string | Readonly<Record<string, Json>>;
@@ -1734,6 +1744,19 @@ export class BestkClient {
       method: 'POST',
       path: `/v1/reward`,
       query: pick(options, ['timeout_s']),
+      headers: pick(options, []),
+      signal: options.signal,
+      body: JSON.stringify(body),
+      type: 'application/json',
+    });
+  }
+
+  /** Compatible with `/seed_session` of a NeMo Gym resources server; does nothing. */
+  seedSession(body: SeedSessionRequest, options: Options = {}): Promise<unknown> {
+    return this.json<unknown>({
+      method: 'POST',
+      path: `/seed_session`,
+      query: pick(options, []),
       headers: pick(options, []),
       signal: options.signal,
       body: JSON.stringify(body),

@@ -294,19 +294,24 @@ class RewardRequest2(_RewardRequest2, total=False):
     prompts: Optional[List[str]]  # The prompt that each query must begin with; a patch in it is ignored.
 
 
+class SeedSessionRequest(TypedDict, total=False):
+    pass
+
+
 class VerifyRequestResponsesCreateParams(TypedDict, total=False):
     """As sent by NeMo Gym; returned unchanged."""
     pass
 
 
 class VerifyRequestResponseOutput(TypedDict, total=False):
-    type: Optional[str]  # Type of the item.
+    type: Optional[str]  # Type of the item; only a `message` is read, which is also the default.
+    role: Optional[str]  # Role of the message; only those of the `assistant` are read, which is also the default.
     content: Any  # Text of the item, or a list of parts with text.
 
 
 class VerifyRequestResponse(TypedDict):
     """The model’s response."""
-    output: List['VerifyRequestResponseOutput']  # Items of the response; the last diff in their text is the patch.
+    output: List['VerifyRequestResponseOutput']  # Items of the response; the last diff in the text of its messages is the patch.
 
 
 class VerifyRequest(TypedDict):
@@ -320,7 +325,7 @@ class CompareRequestConversationHistory(TypedDict, total=False):
 
 
 class CompareRequestResponseObjs(TypedDict):
-    output: List['VerifyRequestResponseOutput']  # Items of the response; the last diff in their text is the patch.
+    output: List['VerifyRequestResponseOutput']  # Items of the response; the last diff in the text of its messages is the patch.
 
 
 class CompareRequest(TypedDict):
@@ -879,6 +884,7 @@ class Rewards(TypedDict):
 
 class VerifyAnswerResponseOutput(TypedDict, total=False):
     type: Optional[str]
+    role: Optional[str]
     content: Any
 
 

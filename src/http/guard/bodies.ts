@@ -186,6 +186,9 @@ function hasBody({ headers }: Pick<Request, 'headers'>): boolean {
 
 /** Enough for a thousand patches to judge, with all their fields. */
 export const MAX_VALUES = 20_000;
+/** Paths whose bodies have further values for each token of a response; their readers count the others. */
+const WITH_TOKENS: ReadonlySet<string> = new Set(['/verify', '/compare']);
+const MAX_VALUES_WITH_TOKENS = 500_000;
 
 /**
  * Checks a JSON body before it is parsed. Requests for runs, which may be larger, are read in a separate thread.
@@ -193,10 +196,15 @@ export const MAX_VALUES = 20_000;
  * be altered silently) or too deeply nested, PayloadTooLargeException for more values than can be read and validated without
  * blocking other requests
  */
-export function requireReadable(_request: unknown, _response: unknown, body: Buffer, encoding: string): void {
+export function requireReadable(request: IncomingMessage, _response: unknown, body: Buffer, encoding: string): void {
   if (encoding !== 'utf-8') throw new UnsupportedMediaTypeException('Send the body in UTF-8.');
   if (!isUtf8(body)) throw new BadRequestException('The body is not valid UTF-8.');
   const shape = shapeOf(body);
   if (isTooDeep(shape)) throw new BadRequestException(`The body ${TOO_DEEP}.`);
-  if (shape.values > MAX_VALUES) throw new PayloadTooLargeException(`The body has more than ${MAX_VALUES} values.`);
+  const most = WITH_TOKENS.has(pathOf(request as Request)) ? MAX_VALUES_WITH_TOKENS : MAX_VALUES;
+  if (shape.values > most) throw tooManyValues(most);
+}
+
+export function tooManyValues(most: number): HttpException {
+  return new PayloadTooLargeException(`The body has more than ${most} values.`);
 }

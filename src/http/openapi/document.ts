@@ -32,6 +32,7 @@ import {
   RewardAnswer,
   RewardRequest,
   Rewards,
+  SeedSessionRequest,
   VerifyAnswer,
   VerifyRequest,
 } from '../rewards/reward-bodies.js';
@@ -187,6 +188,7 @@ export const REQUESTS: Schemas = {
   Calibration,
   DataCard,
   RewardRequest,
+  SeedSessionRequest,
   VerifyRequest,
   CompareRequest,
 };

@@ -209,8 +209,9 @@ const FIELDS: Readonly<Record<string, string>> = {
   'VerifyRequest.response': 'The model’s response.',
   'CompareRequest.conversation_history': 'As sent by NeMo Gym; ignored.',
   'CompareRequest.response_objs': 'The responses to compare.',
-  output: 'Items of the response; the last diff in their text is the patch.',
-  type: 'Type of the item.',
+  output: 'Items of the response; the last diff in the text of its messages is the patch.',
+  type: 'Type of the item; only a `message` is read, which is also the default.',
+  role: 'Role of the message; only those of the `assistant` are read, which is also the default.',
   content: 'Text of the item, or a list of parts with text.',
 };
 

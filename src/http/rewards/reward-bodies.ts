@@ -4,10 +4,11 @@ import { contentKey } from '../../core/identifier.js';
 import { asJson, isTooDeep, shapeOf, TOO_DEEP } from '../../core/json.js';
 import { RunRequest } from '../../core/run/run-request.js';
 import { Outcome } from '../../runs/outcomes.js';
-import { MAX_VALUES } from '../guard/bodies.js';
+import { MAX_VALUES, tooManyValues } from '../guard/bodies.js';
 import { InvalidRequestError } from '../problem.js';
 
 const MAX_RESPONSES = 1_024;
+const ASSISTANT = 'assistant';
 
 /** The task of a patch to judge, as passed through by frameworks: the issue, or a run request without candidates. */
 export const Task = z
@@ -48,8 +49,38 @@ export const RewardAnswer = z.union([z.number().min(0).max(1), Rewards]);
 export type RewardAnswer = z.infer<typeof RewardAnswer>;
 
 const ModelResponse = z.looseObject({
-  output: z.array(z.looseObject({ type: z.string().nullish(), content: z.json().optional() })),
+  output: z.array(
+    z.looseObject({ type: z.string().nullish(), role: z.string().nullish(), content: z.json().optional() }),
+  ),
 });
+
+/** What NeMo Gym adds to the items that a model is trained on. */
+const PER_TOKEN: ReadonlySet<string> = new Set([
+  'prompt_token_ids',
+  'generation_token_ids',
+  'generation_log_probs',
+  'routed_experts',
+]);
+
+/**
+ * A body without what it has for each token, which is not read.
+ * @throws PayloadTooLargeException if the rest has more values than can be validated without blocking other requests
+ */
+export function withoutTokens(body: unknown): unknown {
+  let left = MAX_VALUES;
+  const copy = (value: unknown): unknown => {
+    left -= 1;
+    if (left < 0) throw tooManyValues(MAX_VALUES);
+    if (typeof value !== 'object' || value === null) return value;
+    if (Array.isArray(value)) return value.map(copy);
+    const read = Object.entries(value).filter(([name]) => !PER_TOKEN.has(name));
+    return Object.fromEntries(read.map(([name, each]) => [name, copy(each)]));
+  };
+  return copy(body);
+}
+
+/** Body of `POST /seed_session` of a NeMo Gym resources server: a row of the data set. */
+export const SeedSessionRequest = z.looseObject({});
 
 /** Body of `POST /verify` of a NeMo Gym resources server. */
 export const VerifyRequest = z.looseObject({
@@ -142,9 +173,12 @@ function jsonOf(text: string, at: string): object {
   return refuse('must be an issue: a JSON object, or its text');
 }
 
-/** The text of a NeMo Gym response's messages. */
+/** The text of the assistant's messages in a NeMo Gym response; reasoning and outputs of tools may hold drafts of patches. */
 export function textOf({ output }: z.infer<typeof ModelResponse>): string {
-  const parts = output.flatMap(({ content }) => (Array.isArray(content) ? content : [content]));
+  const said = output.filter(
+    ({ type, role }) => (type ?? 'message') === 'message' && (role ?? ASSISTANT) === ASSISTANT,
+  );
+  const parts = said.flatMap(({ content }) => (Array.isArray(content) ? content : [content]));
   const texts = parts.map((part) => {
     if (typeof part === 'string') return part;
     const { text } = (part ?? {}) as { text?: unknown };

@@ -23,6 +23,7 @@ import {
   textOf,
   type VerifyAnswer,
   VerifyRequest,
+  withoutTokens,
 } from './reward-bodies.js';
 
 const RewardQuery = z.strictObject({
@@ -77,17 +78,24 @@ export class RewardsController {
     return answerOf(await judge(await groupsOf(patches)));
   }
 
+  /** NeMo Gym's agents begin every rollout with this. There is nothing to prepare. */
+  @Post('seed_session')
+  @HttpCode(200)
+  seedSession(): object {
+    return {};
+  }
+
   @Post('verify')
   @Audited('reward')
   @HttpCode(200)
   async verify(
-    @Body({ schema: VerifyRequest }) body: VerifyRequest,
+    @Body() body: VerifyRequest,
     @Query({ schema: RewardQuery }) query: RewardQuery,
     @Req() asked: Request,
     @Res({ passthrough: true }) response: Response,
   ): Promise<VerifyAnswer> {
-    const patch = patchIn(textOf(body.response));
-    const groups = await groupsOf([{ task: body.verifier_metadata, patch, at: 'verifier_metadata' }]);
+    const { response: said, verifier_metadata } = await this.read(VerifyRequest, withoutTokens(body));
+    const groups = await groupsOf([{ task: verifier_metadata, patch: patchIn(textOf(said)), at: 'verifier_metadata' }]);
     const outcome = only(await this.judge(groups, query, asked, response));
     return { ...body, reward: outcome.reward, mask_sample: false, outcome };
   }
@@ -96,11 +104,12 @@ export class RewardsController {
   @Audited('reward')
   @HttpCode(200)
   async compare(
-    @Body({ schema: CompareRequest }) { response_objs, principle }: CompareRequest,
+    @Body() body: unknown,
     @Query({ schema: RewardQuery }) query: RewardQuery,
     @Req() asked: Request,
     @Res({ passthrough: true }) response: Response,
   ): Promise<CompareAnswer> {
+    const { response_objs, principle } = await this.read(CompareRequest, withoutTokens(body));
     const patches = response_objs.map((said) => ({ task: principle, patch: patchIn(textOf(said)), at: 'principle' }));
     const outcomes = await this.judge(await groupsOf(patches), query, asked, response);
     return comparison(outcomes);
@@ -182,6 +191,14 @@ export const rewardOperations: readonly Operation[] = [
     body: { types: [JSON_TYPE], schema: 'RewardRequest' },
     answers: { 200: json('RewardAnswer', 'The rewards.') },
     problems,
+  },
+  {
+    id: 'seedSession',
+    method: 'POST',
+    path: '/seed_session',
+    summary: 'Compatible with `/seed_session` of a NeMo Gym resources server; does nothing.',
+    body: { types: [JSON_TYPE], schema: 'SeedSessionRequest' },
+    answers: { 200: { description: 'An empty object.', type: JSON_TYPE } },
   },
   {
     id: 'verify',

@@ -1,4 +1,5 @@
 import { type BestkProblem } from '../../../examples/client/bestk-client.js';
+import { RunRequest } from '../../../src/core/run/run-request.js';
 import { patchIn } from '../../../src/http/rewards/reward-bodies.js';
 import { MemoryRunStore } from '../../fakes/memory-run-store.js';
 import { ScriptedExecutor } from '../../fakes/scripted-executor.js';
@@ -11,9 +12,15 @@ const SAID = `I changed the sign.\n\n\`\`\`diff\n${PATCH}\`\`\`\n`;
 const message = (text: string) => ({ output: [{ type: 'message', content: [{ type: 'output_text', text }] }] });
 
 let executor: ScriptedExecutor;
+/** Patches of each run. */
+let given: string[][];
 let server: TestServer;
 beforeEach(async () => {
-  executor = new ScriptedExecutor(async (run) => rankedResult(run));
+  given = [];
+  executor = new ScriptedExecutor(async (run) => {
+    given.push((RunRequest.parse(run.request).candidates ?? []).map(({ patch }) => patch));
+    return rankedResult(run);
+  });
   server = await serveRuns(new MemoryRunStore(), executor);
 });
 afterEach(() => server.close());
@@ -86,6 +93,35 @@ describe('rewards over HTTP', () => {
       ],
       metrics: { mean_reward: 0.35 },
     });
+  });
+
+  it("read the assistant's messages alone of what NeMo Gym's agent sends, and return its tokens", async () => {
+    expect(await server.client.seedSession({ responses_create_params: {}, verifier_metadata: { issue } })).toEqual({});
+    const ids = Array.from({ length: 5_000 }, (_, index) => index + 1);
+    const tokens = { prompt_token_ids: ids, generation_token_ids: ids, generation_log_probs: ids.map((id) => -id / 7) };
+    const text = `\`\`\`diff\n${PATCH.replace('ü', 'draft')}\`\`\`\n`;
+    const output = [
+      { type: 'reasoning', content: [{ type: 'reasoning_text', text }], ...tokens },
+      { type: 'message', role: 'user', content: text },
+      { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: PATCH }], ...tokens },
+      { type: 'function_call_output', output: text, content: text },
+    ];
+    const row = { responses_create_params: { input: 'Fix it' }, response: { output }, verifier_metadata: { issue } };
+    expect(await server.client.verify(row)).toMatchObject({ ...row, reward: 0.7 });
+    const body = { conversation_history: [], response_objs: [{ output }, { output }], principle: { issue } };
+    expect(await server.client.compare(body)).toMatchObject({ rewards: [0.7, 0.7] });
+    expect(given).toEqual([[PATCH], [PATCH, PATCH]]);
+  });
+
+  it.each([
+    ['values other than tokens', { verifier_metadata: { issue, tests: Array.from({ length: 20_000 }, () => []) } }],
+    [
+      'tokens',
+      { response: { output: [{ type: 'message', prompt_token_ids: Array.from({ length: 500_000 }, () => 1) }] } },
+    ],
+  ])('refuse too many %s', async (_, some) => {
+    const row = { responses_create_params: {}, response: { output: [] }, verifier_metadata: { issue }, ...some };
+    expect((await refusal(server.client.verify(row))).status).toBe(413);
   });
 
   it.each([
