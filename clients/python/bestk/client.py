@@ -135,9 +135,8 @@ class Client:
         """Waits until a run ends, passing on its events. Raises RunFailedError, or TimeoutError if the run is still running."""
         check = _limit(f"Run {run_id}", timeout_s)
         if on_event is not None:
-            for event in self.events(run_id):
-                on_event(event)
-                check()
+            for event in self._http.events(f"{_run(run_id)}/events", 0, timeout_s):
+                on_event(cast(models.RunEvent, event))
         run = _until_ended(lambda: self.run(run_id), check)
         if run["status"] != "done":
             raise RunFailedError(run)

@@ -82,22 +82,30 @@ class Http:
             except (_Refused, UnreachableError) as error:
                 self._await_next(error, method, deadline)
 
-    def events(self, path: str, after: int) -> Iterator[Dict[str, Any]]:
-        """Server-sent events after the given one; resumes after a broken connection, and ends with the stream."""
+    def events(self, path: str, after: int, timeout_s: Optional[float] = None) -> Iterator[Dict[str, Any]]:
+        """Server-sent events after the given one; resumes after a broken connection.
+
+        Ends with the stream, or after `timeout_s`: a stream in which nothing happens, up to one heartbeat later.
+        """
         last = after
-        deadline = time.monotonic() + self._patience_s
-        while True:
+        end = time.monotonic() + (float("inf") if timeout_s is None else timeout_s)
+        lost = time.monotonic()
+        while (left := end - time.monotonic()) > 0:
             try:
-                with self._open("GET", path, None, {}, {"Last-Event-ID": str(last)}, 60) as response:
+                with self._open("GET", path, None, {}, {"Last-Event-ID": str(last)}, min(60, left)) as response:
                     if response.status == 204:
                         return
                     for event in _events_in(response):
-                        last = event["seq"]
-                        yield event
+                        if event is not None:
+                            last = event["seq"]
+                            yield event
+                        if time.monotonic() > end:
+                            return
             except (_Refused, UnreachableError) as error:
-                self._await_next(error, "GET", deadline)
+                if time.monotonic() < end:
+                    self._await_next(error, "GET", lost + self._patience_s)
             except (OSError, HTTPException):
-                deadline = time.monotonic() + self._patience_s
+                lost = time.monotonic()
                 time.sleep(1)
 
     def _open(
@@ -152,12 +160,15 @@ class _Refused(Exception):
         self.retry_after_s = float(after) if error.code in _AGAIN and after.isdigit() else None
 
 
-def _events_in(lines: Iterator[bytes]) -> Iterator[Dict[str, Any]]:
+def _events_in(lines: Iterator[bytes]) -> Iterator[Optional[Dict[str, Any]]]:
+    """Events, and None for a comment, which is a heartbeat."""
     data: List[str] = []
     for line in lines:
         text = line.decode().rstrip("\r\n")
         if text.startswith("data: "):
             data.append(text[6:])
+        elif text.startswith(":"):
+            yield None
         elif text == "" and data:
             yield json.loads("\n".join(data))
             data = []

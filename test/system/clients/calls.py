@@ -68,6 +68,7 @@ async def runs(said):
 async def ends(said):
     run_id = await call("submit", issue("demo-endless"), k=1)
     said["late"] = await error("wait", run_id, timeout_s=0.1)
+    said["late and quiet"] = await error("wait", run_id, on_event=lambda event: None, timeout_s=0.5)
     await call("cancel", run_id)
     said["cancelled"] = await error("wait", run_id)
     await call("delete", run_id)

@@ -66,6 +66,7 @@ describe('the Python client', () => {
       refused: ['ProblemError', 'invalid-request', true],
       reward: [0, 0.7],
       late: ['TimeoutError', expect.stringMatching(/wait for it again, or cancel it\.$/)],
+      'late and quiet': ['TimeoutError', expect.stringMatching(/wait for it again, or cancel it\.$/)],
       cancelled: ['RunFailedError', 'cancelled', true],
       deleted: ['ProblemError', 'not-found', true],
       nobody: ['UnreachableError', 'unreachable', true],
