@@ -105,7 +105,7 @@ withCurl('the examples of the page of calls', () => {
     await answered('200', ['estimateRun'], {}, JSON.stringify(givenRequest()));
     await answered('200', ['reward'], {}, JSON.stringify(givenRequest()));
     const row = { responses_create_params: { input: 'Fix it' }, response: message(said), verifier_metadata: { issue } };
-    await answered('200', ['verify'], {}, JSON.stringify(row));
+    await answered('200', ['seedSession', 'verify'], {}, JSON.stringify(row));
     const pair = { conversation_history: [{ role: 'user', content: 'Fix it' }], principle: JSON.stringify(issue) };
     await answered('200', ['compare'], {}, JSON.stringify({ ...pair, response_objs: [message(said), message('no')] }));
 
