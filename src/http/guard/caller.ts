@@ -12,7 +12,7 @@ export interface Caller {
 
 const callers = new WeakMap<IncomingMessage, Caller>();
 
-/** Identifies the caller: by the key in `Authorization: Bearer` or `X-Api-Key`, otherwise by address. */
+/** Identifies the caller: by the key in `Authorization: Bearer`, in `X-Api-Key` or as a password, otherwise by address. */
 export function identify(apiKeys: readonly ApiKey[]) {
   return (request: Request, _response: Response, next: NextFunction): void => {
     const offered = offeredKey(request);
@@ -47,8 +47,15 @@ function groupsOf(address: string): readonly string[] {
 }
 
 function offeredKey(request: Request): string {
-  const bearer = /^Bearer +(\S+)$/i.exec(request.get('authorization') ?? '')?.[1];
-  return bearer ?? request.get('x-api-key') ?? '';
+  const credentials = request.get('authorization') ?? '';
+  const bearer = /^Bearer +(\S+)$/i.exec(credentials)?.[1];
+  return bearer ?? request.get('x-api-key') ?? passwordIn(credentials);
+}
+
+/** Of `Basic` credentials, for clients that take only a URL: `http://any:KEY@host`. */
+function passwordIn(credentials: string): string {
+  const user = /^Basic +(\S+)$/i.exec(credentials)?.[1] ?? '';
+  return /^[^:]*:(.*)$/.exec(Buffer.from(user, 'base64').toString())?.[1] ?? '';
 }
 
 const FROM_HERE: ReadonlySet<string> = new Set(['same-origin', 'none']);

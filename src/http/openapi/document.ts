@@ -83,13 +83,14 @@ export function openApiDocument(version: string): OpenApiDocument {
       summary: 'Picks the best of K patches for a GitHub issue, with the evidence for it.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
-    security: [{ bearer: [] }, { key: [] }, {}],
+    security: [{ bearer: [] }, { key: [] }, { basic: [] }, {}],
     paths,
     components: {
       schemas: components(),
       securitySchemes: {
         bearer: { type: 'http', scheme: 'bearer', description: 'One of BESTK_API_KEYS; required off loopback.' },
         key: { type: 'apiKey', in: 'header', name: 'X-Api-Key' },
+        basic: { type: 'http', scheme: 'basic', description: 'The key as the password of any user.' },
       },
     },
   };

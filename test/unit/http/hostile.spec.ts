@@ -255,6 +255,14 @@ describe('who may ask', () => {
     expect((await problem(fetch(runs))).status).toBe(401);
     expect(await get(runs, { authorization: 'Bearer second-key' })).toBe(200);
     expect(await get(runs, { 'x-api-key': 'first-key' })).toBe(200);
+    const basic = (user: string) => ({ authorization: `Basic ${Buffer.from(user).toString('base64')}` });
+    expect(await get(runs, basic('trainer:first-key'))).toBe(200);
+    for (const wrong of ['first-key', 'first-key:', ':', 'trainer:second']) {
+      expect(await get(runs, basic(wrong))).toBe(401);
+    }
+    expect(await get(runs, { authorization: 'Basic first-key' })).toBe(401);
+    // As through a proxy with users of its own.
+    expect(await get(runs, { ...basic('ana:other'), 'x-api-key': 'first-key' })).toBe(200);
     for (const wrong of ['', 'first-ke', 'first-key,second-key', 'FIRST-KEY']) {
       expect(await get(runs, { authorization: `Bearer ${wrong}` })).toBe(401);
       expect(await get(runs, { 'x-api-key': wrong })).toBe(401);
