@@ -188,8 +188,7 @@ export function textOf({ output }: z.infer<typeof ModelResponse>): string {
 }
 
 /** Frameworks that train on tokens send the one that ended the model's turn, too. */
-const END_OF_TURN = /(?:<[|｜][^\s|｜<>]+[|｜]>|<\/s>|<eos>|<end_of_turn>)+$/;
-const LONGEST_END = 200;
+const END_OF_TURN = /^<(?:[|｜][^\s|｜<>]+[|｜]|\/s|eos|end_of_turn)>$/;
 
 const DIFF_STARTS = ['diff --git ', '--- a/', '--- /dev/null'];
 
@@ -198,9 +197,7 @@ const DIFF_STARTS = ['diff --git ', '--- a/', '--- /dev/null'];
  * one, without the tokens that ended the turn; '' if there is none.
  */
 export function patchIn(text: string): string {
-  // Only the end is searched, as the pattern takes quadratic time.
-  const tokens = END_OF_TURN.exec(text.slice(-LONGEST_END))?.[0].length ?? 0;
-  const said = `\n${text.slice(0, text.length - tokens)}`;
+  const said = `\n${text.slice(0, endOfTurn(text))}`;
   const [fences, diffs] = [new LineStarts(said, ['```']), new LineStarts(said, DIFF_STARTS)];
   let fenced: string | null = null;
   let rest = 1;
@@ -220,6 +217,13 @@ export function patchIn(text: string): string {
   // Spaces are kept: the last line of a diff may be blank context, a single space.
   while (end > start && said[end - 1] === '\n') end -= 1;
   return start === said.length ? '' : `${said.slice(start, end)}\n`;
+}
+
+function endOfTurn(text: string): number {
+  let end = text.length;
+  for (let at = text.lastIndexOf('<'); END_OF_TURN.test(text.slice(at, end)); at = text.lastIndexOf('<', end - 1))
+    end = at;
+  return end;
 }
 
 function behindLine(text: string, at: number): number {

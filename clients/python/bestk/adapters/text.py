@@ -6,8 +6,7 @@ import re
 from typing import List, Optional
 
 #: Frameworks that train on tokens pass on the one that ended the model's turn, too.
-_END_OF_TURN = re.compile(r"(?:<[|｜][^\s|｜<>]+[|｜]>|</s>|<eos>|<end_of_turn>)+\Z")
-_LONGEST_END = 200
+_END_OF_TURN = re.compile(r"<(?:[|｜][^\s|｜<>]+[|｜]|/s|eos|end_of_turn)>")
 
 
 def patch_in(text: str) -> str:
@@ -15,8 +14,10 @@ def patch_in(text: str) -> str:
 
     Tokens that ended the turn, as `<|im_end|>`, are left out.
     """
-    # Only the end is searched, as the pattern takes quadratic time.
-    text = text[:-_LONGEST_END] + _END_OF_TURN.sub("", text[-_LONGEST_END:])
+    end = len(text)
+    while (at := text.rfind("<", 0, end)) != -1 and _END_OF_TURN.fullmatch(text, at, end):
+        end = at
+    text = text[:end]
     fenced: Optional[str] = None
     block: Optional[List[str]] = None
     for line in text.split("\n"):
