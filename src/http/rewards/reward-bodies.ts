@@ -25,7 +25,7 @@ export const ResponseReward = z.looseObject({
 /** OpenRLHF, `--reward.remote_url`: many responses. */
 export const QueryReward = z
   .looseObject({
-    query: z.array(z.string()).min(1).max(MAX_RESPONSES).describe('Each is a prompt followed by its response.'),
+    query: z.array(z.string()).max(MAX_RESPONSES).describe('Each is a prompt followed by its response.'),
     prompts: z
       .array(z.string())
       .nullish()

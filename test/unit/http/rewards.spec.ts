@@ -68,6 +68,9 @@ describe('rewards over HTTP', () => {
       ],
     });
     expect(executor.started).toHaveLength(2);
+    // OpenRLHF asks each of several servers, and most for nothing.
+    const nothing = await server.client.reward({ query: [], prompts: [], labels: [] });
+    expect(nothing).toEqual({ rewards: [], scores: [], outcomes: [] });
   });
 
   it('answer a run request with an outcome for each candidate, and refuse one without candidates', async () => {
