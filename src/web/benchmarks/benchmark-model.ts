@@ -81,17 +81,21 @@ export function filtered(
   { q, repository, state, outcome, order }: Filter,
 ): readonly IssueRow[] {
   const letters = q.toLowerCase();
-  const [inState, hasOutcome] = [STATES[state], OUTCOMES[outcome]];
+  const [inState, hasOutcome, by] = [named(STATES, state), named(OUTCOMES, outcome), named(ORDERS, order)];
   const found = rows.filter(({ instance, repository: own, runs }) => {
     if (!instance.toLowerCase().includes(letters) || (repository !== '' && own !== repository)) return false;
     const there = runs.filter((run) => run !== undefined);
     return (inState === undefined || there.some(inState)) && (hasOutcome?.(there) ?? true);
   });
-  const by = ORDERS[order];
   if (by === undefined) return found;
   const values = new Map(found.map((row) => [row, by(row.runs.filter((run) => run !== undefined))]));
   // If both are unknown, the difference is NaN; they count as equal.
   return found.sort((a, b) => (values.get(b) ?? 0) - (values.get(a) ?? 0) || 0);
+}
+
+/** A name in the page's address may be any text, also that of a property every object has. */
+function named<T>(known: Readonly<Record<string, T>>, name: string): T | undefined {
+  return Object.hasOwn(known, name) ? known[name] : undefined;
 }
 
 /** Minimum time between reloads of dependent data. */

@@ -196,7 +196,7 @@ const WRITES_IN_PYTHON = /\.write_text\(|\.write\(|open\([^()\n]{0,200},\s{0,3}[
 export function editOf(action: string): Edit | null {
   if (EDITOR.test(action)) return 'edit';
   const commands = commandsIn(action);
-  const writes = commands.some(([name, ...words]) => KNOWN[name]?.(words) ?? false);
+  const writes = commands.some(([name, ...words]) => KNOWN.get(name)?.(words) ?? false);
   const isPython = commands.some(([name]) => /^python[\d.]*$/.test(name));
   return writes || (isPython && WRITES_IN_PYTHON.test(action)) ? 'possible edit' : null;
 }
@@ -209,16 +209,18 @@ export function gistOf(action: string): string {
 
 type Words = readonly string[];
 
-const KNOWN: Readonly<Record<string, (words: Words) => boolean>> = {
-  sed: (words) => words.some((word) => /^-[a-zA-Z]{0,5}i|^--in-place/.test(word)),
-  perl: (words) => words.some((word) => /^-[a-z]{0,5}i/.test(word)),
-  cat: redirects,
-  echo: redirects,
-  printf: redirects,
-  tee: (words) => words.some((word) => !word.startsWith('-') && !word.startsWith('/dev/')),
-  patch: () => true,
-  git: ([verb = '', ...words]) => GIT.has(verb) && !words.includes('-b'),
-};
+const KNOWN: ReadonlyMap<string, (words: Words) => boolean> = new Map(
+  Object.entries({
+    sed: (words) => words.some((word) => /^-[a-zA-Z]{0,5}i|^--in-place/.test(word)),
+    perl: (words) => words.some((word) => /^-[a-z]{0,5}i/.test(word)),
+    cat: redirects,
+    echo: redirects,
+    printf: redirects,
+    tee: (words) => words.some((word) => !word.startsWith('-') && !word.startsWith('/dev/')),
+    patch: () => true,
+    git: ([verb = '', ...words]) => GIT.has(verb) && !words.includes('-b'),
+  }),
+);
 
 /** Whether output goes to a file, not to /dev/null or another stream. */
 function redirects(words: Words): boolean {

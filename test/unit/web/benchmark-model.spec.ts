@@ -30,4 +30,8 @@ describe('the issues of a benchmark', () => {
     const found = filtered(rows, { ...ANY, order });
     expect(found.map(({ instance }) => instance.slice(-1)).join('')).toBe(expected);
   });
+
+  it.each(['__proto__', 'constructor'])('are all shown for the filters and the order %j of an address', (name) => {
+    expect(filtered(rows, { ...ANY, state: name, outcome: name, order: name })).toEqual(rows);
+  });
 });

@@ -39,6 +39,7 @@ describe('what an action does to files', () => {
     bash('git status; git diff; git checkout -b fix'),
     bash(`python -c "print(open('a.py').read())"`),
     bash('pytest -q tests'),
+    bash('grep -rnE "constructor|__proto__|prototype" lib'),
     '<function=file_editor>\n  <parameter=command>view</parameter>',
     '',
   ])('is not claimed of others: %j', (action) => {
