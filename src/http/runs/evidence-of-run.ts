@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { grouped } from '../../core/grouped.js';
+import { sha256 } from '../../core/identifier.js';
 import { type PatchFile, readPatch } from '../../core/patch/patch.js';
 import type { Candidate } from '../../core/run/candidate.js';
 import { candidateOf, type Rollout, tokensOf } from '../../core/run/rollout.js';
@@ -113,12 +114,12 @@ const LARGEST_READ = 256 * 1024;
  * @param statement of the issue
  */
 export function patchView(text: string, statement = ''): PatchView {
-  const characters = text.length;
-  if (characters > LARGEST_READ) return { characters, problem: 'It is too large to be listed by files.', files: [] };
+  const known = { characters: text.length, sha256: sha256(text), problem: null, files: [] };
+  if (text.length > LARGEST_READ) return known;
   const patch = readPatch(text, statement);
-  if (patch.kind === 'empty') return { characters, problem: null, files: [] };
-  if (patch.kind === 'refused') return { characters, problem: `${patch.reason}: ${patch.detail}`, files: [] };
-  return { characters, problem: null, files: patch.files.map(fileView) };
+  if (patch.kind === 'empty') return { ...known, sha256: null };
+  if (patch.kind === 'refused') return { ...known, problem: `${patch.reason}: ${patch.detail}` };
+  return { ...known, files: patch.files.map(fileView) };
 }
 
 function fileView({ path, role, text, parsed }: PatchFile): PatchView['files'][number] {

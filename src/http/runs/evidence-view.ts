@@ -15,9 +15,14 @@ export const PatchFileView = z.object({
   removed: z.int().nullable(),
 });
 
-/** A patch without its text. `problem` is the reason why it was not parsed; then there are no files. */
+/**
+ * A patch without its text. `problem` is the reason why it was refused; then there are no files, and neither are there of
+ * a patch too large to be listed.
+ */
 export const PatchView = z.object({
   characters: z.int(),
+  /** Of the text; null if the patch is empty. */
+  sha256: z.string().nullable(),
   problem: z.string().nullable(),
   files: z.array(PatchFileView),
 });

@@ -17,9 +17,8 @@ export function CompareRuns({ ids }: { readonly ids: readonly string[] }) {
       <Awaited answer={answer} what="the runs">
         {(all) => (
           <>
-            {new Set(all.map(issueOf)).size > 1 && (
-              <Notice>The runs are about different issues. Candidates with the same name may differ.</Notice>
-            )}
+            {new Set(all.map(issueOf)).size > 1 && <Notice>The runs are about different issues.</Notice>}
+            {namesDiffer(all) && <Notice>Some candidates have the same name and different patches.</Notice>}
             <Settings all={all} />
             <CompareCandidates all={all} />
             <CompareTests all={all} />
@@ -36,15 +35,26 @@ function issueOf({ request }: EvidenceView): string {
   return request.issue.instance_id;
 }
 
-/** Letters of the other runs of the same issue that selected the same candidate. */
-function agreesWith(all: readonly EvidenceView[], index: number): string {
-  const own = all[index];
-  const letters = all.flatMap((other, at) =>
-    at !== index && own !== undefined && issueOf(other) === issueOf(own) && selectedOf(other) === selectedOf(own)
-      ? [letter(at)]
-      : [],
+/** Letters of the other runs of the same issue that selected the same patch; runs give the same names to different ones. */
+export function agreesWith(all: readonly EvidenceView[], index: number): string {
+  const patches = all.map((each) => [issueOf(each), byId(each).get(selectedOf(each))?.patch.sha256] as const);
+  const [issue, patch] = patches[index] ?? [];
+  const letters = patches.flatMap(([otherIssue, other], at) =>
+    at !== index && patch != null && otherIssue === issue && other === patch ? [letter(at)] : [],
   );
   return letters.length === 0 ? 'none' : letters.join(', ');
+}
+
+/** Whether candidates of the same name have different patches. */
+export function namesDiffer(all: readonly EvidenceView[]): boolean {
+  const known = new Map<string, string | null>();
+  return all
+    .flatMap(({ candidates }) => candidates)
+    .some(({ candidate_id, patch: { sha256 } }) => {
+      const other = known.get(candidate_id);
+      known.set(candidate_id, sha256);
+      return other !== undefined && other !== sha256;
+    });
 }
 
 function selectedOf({ selection }: EvidenceView): string {

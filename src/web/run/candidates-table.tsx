@@ -193,7 +193,8 @@ function Lines({ candidate: { patch, steps, rank } }: { readonly candidate: Cand
   // A running rollout has no patch yet.
   if (patch.characters === 0 && steps > 0 && rank === null) return <span class="quiet">–</span>;
   if (patch.problem !== null) return <span title={patch.problem}>unread</span>;
-  if (patch.files.length === 0) return <span class="quiet">empty</span>;
+  if (patch.sha256 === null) return <span class="quiet">empty</span>;
+  if (patch.files.length === 0) return <span title="The patch is too large to be listed by files.">not counted</span>;
   const sum = (side: 'added' | 'removed'): number => patch.files.reduce((total, file) => total + (file[side] ?? 0), 0);
   return (
     <span>

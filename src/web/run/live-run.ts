@@ -143,7 +143,7 @@ const BLANK = {
   model: null,
   tokens: null,
   seconds: null,
-  patch: { characters: 0, problem: null, files: [] },
+  patch: { characters: 0, sha256: null, problem: null, files: [] },
 };
 
 /** Minimum time between updates of the page, however many events arrive. */

@@ -59,7 +59,9 @@ describe('the runs page', () => {
     await world.ended(a);
     const changed = { ...b.result, selection: { ...b.result.selection, candidate_id: 'rollout-2' } };
     await world.ended({ request: { ...b.request, preset: 'ef-only' }, result: changed });
-    await world.ended({ request: { ...b.request, seed: 7 }, result: b.result });
+    const other = patchOf((text) => text.replace('a + b', 'b + a'));
+    const rollouts = b.result.rollouts.map((rollout) => ({ ...rollout, patch: other }));
+    await world.ended({ request: { ...b.request, seed: 7 }, result: { ...b.result, rollouts } });
     const { page } = watched;
     await page.goto(`${world.url}/#/runs?q=compared__1`);
     const boxes = page.getByRole('checkbox', { name: /compared__1/ });
@@ -70,10 +72,11 @@ describe('the runs page', () => {
     expect(await preset.getAttribute('class')).toBe('differs');
     expect(await preset.locator('td').allInnerTexts()).toEqual(['deepswe', 'ef-only', 'deepswe']);
     expect(await page.locator('tr', { hasText: 'Agrees with' }).locator('td').allInnerTexts()).toEqual([
-      'C',
       'none',
-      'A',
+      'C',
+      'B',
     ]);
+    await page.getByText('Some candidates have the same name and different patches.').waitFor();
     expect(await page.locator('tr', { hasText: 'Selected' }).locator('td').allInnerTexts()).toEqual([
       'rollout-1',
       'rollout-2',

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import request from 'supertest';
 import { openSqliteStore } from '../../../src/store/sqlite.js';
 import { EvidenceView } from '../../../src/http/runs/evidence-view.js';
@@ -53,6 +54,8 @@ describe('the evidence of a run', () => {
       tokens: 2 * 1_060 + 1,
       patch: { problem: null, files: [{ path: 'src/calculator.py', role: 'source', added: 1, removed: 1 }] },
     });
+    const hashes = body.candidates.map(({ patch }) => patch.sha256);
+    expect(hashes).toEqual(run.result.rollouts.map(({ patch }) => hash('sha256', patch)));
     expect(body.selection).not.toHaveProperty('ranking');
     expect(body.cells).toHaveLength(run.result.cells.length);
     expect(body.behaviours.map(({ candidate_ids }) => candidate_ids)).toEqual([
@@ -102,6 +105,8 @@ describe('the evidence of a run', () => {
       get(`candidates/${encodeURIComponent('b/2 ?#%')}/judge-prompt`).expect(200),
     ]);
     expect((evidence.body as EvidenceView).candidates).toHaveLength(3);
+    const { problem, files } = (evidence.body as EvidenceView).candidates[2]?.patch ?? {};
+    expect([problem, files]).toEqual([null, []]);
     expect(patch.text).toHaveLength(500_000);
     expect(steps.body).toMatchObject({ total: 1, steps: [{ thought: { text: 't', cut: 0 } }] });
     expect(prompt.body).toMatchObject({ same_template: null });

@@ -1,3 +1,4 @@
+import type { EvidenceView } from '../../../src/http/runs/evidence-view.js';
 import type { CurvesReport } from '../../../src/statistics/curves/curves-report.js';
 import { type BenchmarkRun, rowsOf } from '../../../src/web/benchmarks/benchmark-model.js';
 import { ARM_FACTS, armsOf, disagreed, gradedInAll, winsOf } from '../../../src/web/compare/compare-arms.js';
@@ -9,6 +10,7 @@ import {
   rulesAt,
   settingsOf,
 } from '../../../src/web/compare/compare-reports.js';
+import { agreesWith, namesDiffer } from '../../../src/web/compare/compare-runs.js';
 
 function run(instance_id: string, arm: string, right: boolean | null, seconds: number | null = null): BenchmarkRun {
   const unknown = { failure: null, candidate_id: 'c', deciding_stage: null, confidence: null, k: null, tokens: null };
@@ -68,6 +70,32 @@ describe('arms beside each other', () => {
       'Time per issue, median': ['–', '3.0 s (12 s in total)'],
       Failed: ['4', '4'],
     });
+  });
+});
+
+describe('runs beside each other', () => {
+  const evidenceOf = (instance_id: string, selected: string | null, patches: Readonly<Record<string, string | null>>) =>
+    ({
+      request: { issue: { instance_id } },
+      selection: { candidate_id: selected },
+      candidates: Object.entries(patches).map(([candidate_id, sha256]) => ({ candidate_id, patch: { sha256 } })),
+    }) as unknown as EvidenceView;
+  const agreements = (all: readonly EvidenceView[]) => all.map((_, index) => agreesWith(all, index));
+
+  it('agree if they select the same patch, whatever its name', () => {
+    const first = evidenceOf('i', 'rollout-1', { 'rollout-1': 'a', 'rollout-2': 'b' });
+    const sameName = evidenceOf('i', 'rollout-1', { 'rollout-1': 'c', 'rollout-2': 'a' });
+    const samePatch = evidenceOf('i', 'rollout-2', { 'rollout-1': 'c', 'rollout-2': 'a' });
+    const otherIssue = evidenceOf('j', 'rollout-1', { 'rollout-1': 'a' });
+    expect(agreements([first, sameName, samePatch, otherIssue])).toEqual(['C', 'none', 'A', 'none']);
+    expect(namesDiffer([first, sameName])).toBe(true);
+    expect(namesDiffer([sameName, samePatch])).toBe(false);
+  });
+
+  it('do not agree if they select nothing, or an empty patch', () => {
+    const nothing = evidenceOf('i', null, { a: 'a' });
+    const empty = evidenceOf('i', 'b', { b: null });
+    expect(agreements([nothing, nothing, empty, empty])).toEqual(['none', 'none', 'none', 'none']);
   });
 });
 
