@@ -1,12 +1,13 @@
-import { useEffect, useState } from 'preact/hooks';
-import type { StepsView, StepView } from '../../http/runs/step-views.js';
+import { useCallback, useState } from 'preact/hooks';
+import type { StepsView } from '../../http/runs/step-views.js';
 import { getJson, queryOf } from '../api.js';
 import { counted } from '../format.js';
+import { type Answer, Problem, useAnswer } from '../notice.js';
 import { type Edit, editOf } from './file-diff.js';
 
-/** Steps per request, and characters read of each text. */
-const PAGE = 500;
-const CHARACTERS = 4_000;
+/** Steps per request, and characters read of each text: as many as the page shows of it at first. */
+const PAGE = 100;
+const CHARACTERS = 20_000;
 /** Most matches listed; a search with more should be narrowed. */
 const MOST = 200;
 
@@ -23,16 +24,11 @@ interface Props {
 /** Finds steps in a long trajectory: by words, edits, or attempts to look up the answer. */
 export function StepSearch({ path, name, total, flags, onMove }: Props) {
   const [asked, setAsked] = useState('');
-  const [found, setFound] = useState<readonly Place[] | null>(null);
-  useEffect(() => {
-    if (asked === '') return undefined;
-    const gone = new AbortController();
-    setFound(null);
-    placesIn(path, total, asked === EDITS ? edits : holding(asked), gone.signal).then(setFound, () => undefined);
-    return () => {
-      gone.abort();
-    };
-  }, [asked, path, total]);
+  const search = useCallback(
+    (words: string, signal: AbortSignal) => placesIn(path, total, words === EDITS ? edits : holding(words), signal),
+    [path, total],
+  );
+  const answer = useAnswer(asked === '' ? null : asked, search);
   const leaks = leakSteps(flags);
   return (
     <form
@@ -57,14 +53,18 @@ export function StepSearch({ path, name, total, flags, onMove }: Props) {
       {leaks.map((step) => (
         <Jump key={`leak ${step}`} step={step} text={`⚠ leak: step ${step + 1}`} onMove={onMove} />
       ))}
-      {asked !== '' && <Found found={found} onMove={onMove} />}
+      {asked !== '' && <Found answer={answer} onMove={onMove} />}
     </form>
   );
 }
 
-function Found({ found, onMove }: { readonly found: readonly Place[] | null; readonly onMove: Props['onMove'] }) {
-  if (found === null) return <span role="status">Searching …</span>;
-  if (found.length === 0) return <span role="status">No steps found.</span>;
+function Found({ answer, onMove }: { readonly answer: Answer<Search>; readonly onMove: Props['onMove'] }) {
+  const { data, problem, reload } = answer;
+  if (problem !== null) return <Problem problem={problem} retry={reload} />;
+  if (data === null) return <span role="status">Searching …</span>;
+  const { places: found, partly } = data;
+  const rest = partly > 0 && ` ${counted(partly, 'step was', 'steps were')} searched only in part.`;
+  if (found.length === 0) return <span role="status">No steps found.{rest}</span>;
   const shown = found.slice(0, MOST);
   const jumps = (kind: Edit | null) =>
     shown
@@ -77,6 +77,7 @@ function Found({ found, onMove }: { readonly found: readonly Place[] | null; rea
       {found.length > MOST && `, the first ${MOST}`}: {jumps(null)}
       {jumps('edit')}
       {commands.length > 0 && <> possible edits: {commands}</>}
+      {rest}
     </span>
   );
 }
@@ -107,35 +108,51 @@ interface Place {
   readonly kind: Edit | null;
 }
 
-/** Null for a step that does not match. */
-type Fits = (step: StepView) => Place | null;
+interface Search {
+  readonly places: readonly Place[];
+  /** How many steps have texts that were not read to their end. */
+  readonly partly: number;
+}
+
+interface Kind {
+  readonly parts: readonly ('thought' | 'action' | 'observation')[];
+  /** Null for a text that does not match. */
+  readonly fits: (text: string) => Pick<Place, 'kind'> | null;
+}
 
 /** Cannot collide with words typed by the reader. */
 const EDITS = '\0edits';
 
-function holding(words: string): Fits {
+const edits: Kind = {
+  parts: ['action'],
+  fits: (text) => {
+    const kind = editOf(text);
+    return kind === null ? null : { kind };
+  },
+};
+
+function holding(words: string): Kind {
   const letters = words.toLowerCase();
-  return ({ number: step, thought, action, observation }) => {
-    const isHeld = [thought, action, observation].some(({ text }) => text.toLowerCase().includes(letters));
-    return isHeld ? { step, kind: null } : null;
+  return {
+    parts: ['thought', 'action', 'observation'],
+    fits: (text) => (text.toLowerCase().includes(letters) ? { kind: null } : null),
   };
 }
 
-function edits({ number: step, action }: StepView): Place | null {
-  const kind = editOf(action.text);
-  return kind === null ? null : { step, kind };
-}
-
-async function placesIn(path: string, total: number, fits: Fits, signal: AbortSignal): Promise<readonly Place[]> {
-  const found: Place[] = [];
+async function placesIn(path: string, total: number, { parts, fits }: Kind, signal: AbortSignal): Promise<Search> {
+  const places: Place[] = [];
+  let partly = 0;
   for (let from = 0; from < total; from += PAGE) {
-    const page = (await getJson(
-      `${path}${queryOf({ from, limit: PAGE, characters: CHARACTERS })}`,
-      signal,
-    )) as StepsView;
-    found.push(...page.steps.flatMap((step) => fits(step) ?? []));
+    const query = queryOf({ from, limit: PAGE, characters: CHARACTERS });
+    const { steps } = (await getJson(`${path}${query}`, signal)) as StepsView;
+    for (const step of steps) {
+      const texts = parts.map((part) => step[part]);
+      if (texts.some(({ cut }) => cut > 0)) partly += 1;
+      const [found] = texts.flatMap(({ text }) => fits(text) ?? []);
+      if (found !== undefined) places.push({ step: step.number, ...found });
+    }
   }
-  return found;
+  return { places, partly };
 }
 
 /** Indices, from 0, of steps named by flags like `leak:git-history:step-4`. */

@@ -108,7 +108,9 @@ export function runPageTests(setting: Setting): void {
           ? { ...step, action: '<function=file_editor>\n  <parameter=command>str_replace</parameter>' }
           : index === 80
             ? { ...step, action: '<function=execute_bash>\n<parameter=command>sed -i s/a/b/ src/add.py</parameter>' }
-            : step,
+            : index === 90
+              ? { ...step, observation: `${' '.repeat(9_000)}needle${' '.repeat(21_000)}` }
+              : step,
       ),
     }));
     const id = await setting().world.ended({ request, result: { ...result, rollouts } });
@@ -116,6 +118,18 @@ export function runPageTests(setting: Setting): void {
     await page.goto(`${setting().world.url}/#/runs/${id}/candidates/rollout-2?tab=trajectory`);
     await page.locator('.step').first().waitFor();
     expect(await page.locator('.step', { hasText: 'leak:git-history:step-4' }).textContent()).toContain('Step 4');
+    const find = async (words: string): Promise<void> => {
+      await page.getByLabel('Words in steps').fill(words);
+      await page.getByRole('button', { name: 'Find' }).click();
+    };
+    await find('needle');
+    await page.locator('.places', { hasText: /^1 step: 91 1 step was searched only in part\.$/ }).waitFor();
+    await page.route('**/steps*', (route) => route.fulfill({ status: 503, json: { detail: 'It is overloaded.' } }));
+    await find('nowhere');
+    await page.getByRole('search').getByText('It is overloaded.').waitFor();
+    await page.unroute('**/steps*');
+    await page.getByRole('search').getByRole('button', { name: 'Try again' }).click();
+    await page.getByText('No steps found. 1 step was searched only in part.').waitFor();
     await page.getByRole('button', { name: 'Edits' }).click();
     await page.locator('.places', { hasText: /^2 steps: 71\s+possible edits: 81$/ }).waitFor();
     const fold = page.locator('.step summary', { hasText: 'Step 71' });
@@ -133,8 +147,7 @@ export function runPageTests(setting: Setting): void {
       /^Step 71 1\.1k in · 900 cached · 60 out · model 1\.5 s · action 0\.2 s\s*edit/,
     );
     await page.getByRole('button', { name: 'Unfold all steps' }).click();
-    await page.getByLabel('Words in steps').fill('THOUGHT 99 of');
-    await page.getByRole('button', { name: 'Find' }).click();
+    await find('THOUGHT 99 of');
     await page.locator('.places').getByRole('button', { name: '99', exact: true }).click();
     await page.locator('.step.aimed', { hasText: 'Thought 99 of try 2.' }).waitFor();
     await page.getByLabel('Compare with').selectOption('rollout-1');
