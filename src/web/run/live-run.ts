@@ -63,15 +63,20 @@ const RECENT = 30;
 const LOGGED = 200;
 const ENDED = ['done', 'failed', 'cancelled'];
 
+/** What events add to. */
+interface Grown {
+  readonly tries: Map<string, LiveTry>;
+  readonly cells: CellView[];
+  readonly verdicts: LiveVerdict[];
+}
+
 export function withEvents(live: Live, events: readonly RunEvent[]): Live {
-  const tries = new Map(live.tries);
-  const told = events.reduce<Live>((known, event) => ({ ...known, ...changeBy(event, known, tries) }), live);
+  const grown: Grown = { tries: new Map(live.tries), cells: [...live.cells], verdicts: [...live.verdicts] };
+  const told = events.reduce<Live>((known, event) => ({ ...known, ...changeBy(event, known, grown) }), live);
   return {
     ...told,
-    tries,
+    ...grown,
     events: live.events + events.length,
-    cells: [...told.cells, ...dataOf(events, 'cell').map((cell) => ({ ...UNTOLD, ...(cell as CellView) }))],
-    verdicts: [...told.verdicts, ...dataOf(events, 'verdict').map((verdict) => verdict as LiveVerdict)],
     recent: [...live.recent, ...events].slice(-RECENT),
   };
 }
@@ -79,21 +84,19 @@ export function withEvents(live: Live, events: readonly RunEvent[]): Live {
 /** Fields that only a finished run's cells have. */
 const UNTOLD = { same_as: null, exit_code: null };
 
-function dataOf(events: readonly RunEvent[], type: string): readonly unknown[] {
-  return events.filter((event) => event.type === type).map(({ data }) => data);
-}
-
 /** Events are written by the service; `src/runs` defines their shapes. */
-function changeBy({ type, data, at }: RunEvent, live: Live, tries: Map<string, LiveTry>): Partial<Live> {
+function changeBy({ type, data, at }: RunEvent, live: Live, { tries, cells, verdicts }: Grown): Partial<Live> {
   if (type === 'status') {
     const { status } = data as { status: NonNullable<Live['status']> };
-    // A resumed run emits all its events again.
-    return status === 'running' && live.status !== null
-      ? { ...NOTHING_YET, status }
-      : { status, ended: ENDED.includes(status) };
+    if (status !== 'running' || live.status === null) return { status, ended: ENDED.includes(status) };
+    // A resumed run emits its outcomes again.
+    cells.length = verdicts.length = 0;
+    return { ...NOTHING_YET, status };
   }
   if (type === 'admission') return { admissions: data as unknown as Live['admissions'] };
   if (type === 'calls') return { calls: (data as unknown as { under_way: readonly LiveCalls[] }).under_way };
+  if (type === 'cell') cells.push({ ...UNTOLD, ...(data as unknown as CellView) });
+  if (type === 'verdict') verdicts.push(data as unknown as LiveVerdict);
   if (type === 'step') stepped(data as unknown as LiveStep & Named, at, tries);
   if (type === 'rollout') rolledOut(data as unknown as RolledOut, tries);
   return {};
