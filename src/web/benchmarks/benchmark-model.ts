@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { BenchmarkRunsView, BenchmarkStanding } from '../../http/benchmarks/benchmarks.controller.js';
 import { getJson, queryOf } from '../api.js';
-import { follow } from '../run/live-run.js';
+import { ENDED, follow } from '../run/live-run.js';
 import type { Answer } from '../notice.js';
 
 export type BenchmarkRun = BenchmarkRunsView['runs'][number];
@@ -127,9 +127,8 @@ export function useStanding(
   reloadRest: () => void,
 ): BenchmarkStanding | null {
   const [told, setTold] = useState<BenchmarkStanding | null>(null);
-  const status = data?.status;
   useEffect(() => {
-    if (status === undefined) return undefined;
+    if (data === null || ENDED.includes(data.status)) return undefined;
     const gone = new AbortController();
     let moved = false;
     const frame = setInterval(() => {
@@ -140,11 +139,18 @@ export function useStanding(
       setTold(event.data as BenchmarkStanding);
       moved = true;
     };
-    void follow(benchmarkPath(id, 'events'), take, gone.signal).then(reloadRest, () => undefined);
+    const end = (): void => {
+      if (gone.signal.aborted) return;
+      moved = false;
+      reloadRest();
+      // If it has been resumed meanwhile, it is followed again.
+      reload();
+    };
+    void follow(benchmarkPath(id, 'events'), take, gone.signal).then(end, () => undefined);
     return () => {
       clearInterval(frame);
       gone.abort();
     };
-  }, [id, status, reload]);
+  }, [id, data]);
   return told === null || (data !== null && data.updated_at > told.updated_at) ? data : told;
 }

@@ -13,10 +13,15 @@ export function BenchmarkPage({ id, query }: { readonly id: string; readonly que
   const answer = useAnswer<BenchmarkStanding>(benchmarkPath(id));
   const runs = useAnswer(benchmarkPath(id, 'runs'), allRuns);
   const curves = useAnswer<CurvesOfArms>(benchmarkPath(id, 'curves'));
-  const standing = useStanding(id, answer, () => {
+  const reloadRest = (): void => {
     runs.reload();
     curves.reload();
-  });
+  };
+  const standing = useStanding(id, answer, reloadRest);
+  const reload = (): void => {
+    answer.reload();
+    reloadRest();
+  };
   const charts = useCharts(id, standing, runs.data !== null);
   return (
     <Awaited answer={{ ...answer, data: standing }} what="the benchmark">
@@ -25,7 +30,7 @@ export function BenchmarkPage({ id, query }: { readonly id: string; readonly que
           <header class="actions">
             <h1>{known.title}</h1>
             <StatusMark status={known.status} />
-            <Moves id={id} status={known.status} onMoved={answer.reload} />
+            <Moves id={id} status={known.status} onMoved={reload} />
             <a href={linkToBenchmarkReport(id)}>Report</a>
             <ToIssues />
             {known.arms.length > 1 && <a href={linkTo(['compare', 'arms', id])}>Compare arms</a>}

@@ -61,7 +61,7 @@ export const NOTHING_YET: Live = {
 
 const RECENT = 30;
 const LOGGED = 200;
-const ENDED = ['done', 'failed', 'cancelled'];
+export const ENDED: readonly string[] = ['done', 'failed', 'cancelled'];
 
 /** What events add to. */
 interface Grown {

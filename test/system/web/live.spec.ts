@@ -84,6 +84,42 @@ describe('a run that is worked on', () => {
   });
 });
 
+describe('a benchmark that ended and is resumed', () => {
+  it('is followed again, and asked for its events only while it is not over', async () => {
+    const { world, watched } = await open();
+    const { page } = watched;
+    const [first, second] = [gate(), gate()];
+    let tries = 0;
+    world.plays('resumed__a-1', async () => {
+      tries += 1;
+      await (tries === 1 ? first : second).opened;
+      if (tries === 1) throw new Error('defect');
+      return result;
+    });
+    const issue = { instance_id: 'resumed__a-1', problem_statement: 'x', environment: { image: 'x:1' } };
+    const id = await world.benchmark([{ title: 'Resumed', arms: [{ name: 'mine', k: 2 }] }, issue]);
+    await page.goto(`${world.url}/#/benchmarks/${id}`);
+    const status = (name: string): Promise<void> => page.locator(`header .status-${name}`).waitFor();
+    const selected = page.getByRole('region', { name: 'Table of issues' }).getByText('selected');
+    await status('running');
+    const over = page.waitForResponse((response) => response.status() === 204);
+    first.open();
+    await status('done');
+    await over;
+    await page.getByRole('button', { name: 'Resume' }).click();
+    await status('running');
+    second.open();
+    await status('done');
+    await selected.waitFor();
+    const asked: string[] = [];
+    page.on('request', (each) => asked.push(each.url()));
+    await page.reload();
+    await selected.waitFor();
+    await status('done');
+    expect(asked.filter((url) => url.endsWith('/events'))).toEqual([]);
+  });
+});
+
 describe('a service with keys', () => {
   it('gives the page to everybody, and data and live events to who has a key', async () => {
     const { world, watched } = await open(['s3cret']);
