@@ -77,26 +77,33 @@ interface Choices {
 /** Starts a new run over the same candidates and tests. Earlier executions are reused from the store. */
 function RescoreForm({ evidence: { run, request } }: { readonly evidence: EvidenceView }) {
   const { data } = useAnswer<Choices>('/v1/choices');
-  const [preset, setPreset] = useState(request.preset);
+  const [preset, setPreset] = useState('');
   const [verifiers, setVerifiers] = useState('');
   const [problem, setProblem] = useState<ApiProblem | null>(null);
+  const [isSent, setIsSent] = useState(false);
   const submit = async (event: Event): Promise<void> => {
     event.preventDefault();
+    setIsSent(true);
     try {
-      const change = verifiers === '' ? { preset } : { preset, verifiers: verifiers.split('+') };
+      const change = {
+        ...(preset === '' ? {} : { preset }),
+        ...(verifiers === '' ? {} : { verifiers: verifiers.split('+') }),
+      };
       const { id } = (await postJson(runPath(run.id, 'rescore'), change)) as { id: string };
       window.location.hash = linkTo(['runs', id]);
     } catch (error) {
       setProblem(error instanceof ApiProblem ? error : new ApiProblem(String(error), 0, ''));
+      setIsSent(false);
     }
   };
+  const presets = data?.presets ?? [];
   const judges = data?.verifiers.filter((name) => name !== 'eb') ?? [];
   return (
     <form class="rescore panel" aria-label="Rescore" onSubmit={(event) => void submit(event)}>
       <Choice
         label="Preset"
         value={preset}
-        options={(data?.presets ?? [preset]).map((name) => [name, name])}
+        options={[['', `unchanged (${request.preset})`], ...presets.map((name): [string, string] => [name, name])]}
         onChange={setPreset}
       />
       <Choice
@@ -110,7 +117,7 @@ function RescoreForm({ evidence: { run, request } }: { readonly evidence: Eviden
         ]}
         onChange={setVerifiers}
       />
-      <button type="submit" class="primary">
+      <button type="submit" class="primary" disabled={isSent}>
         Start new run
       </button>
       <p class="quiet">

@@ -144,23 +144,6 @@ describe('the page of a run', () => {
     expect(Buffer.concat(chunks).toString()).toBe(patchOf());
   });
 
-  it('starts another run of the same candidates, and says what cannot be done', async () => {
-    const id = await world.ended(named('again__1'));
-    const { page } = watched;
-    await page.goto(`${world.url}/#/runs/${id}`);
-    await page.getByRole('button', { name: 'Rescore …' }).click();
-    await page.getByLabel('Preset').selectOption('ef-only');
-    await page.getByRole('button', { name: 'Start new run' }).click();
-    await page.waitForFunction((old) => !location.hash.includes(old), id);
-    await page.getByText('K = 4 given · preset ef-only').waitFor();
-    await page.route('**/rescore', (route) =>
-      route.fulfill({ status: 422, json: { detail: 'no model is set', next: 'Set one.' } }),
-    );
-    await page.getByRole('button', { name: 'Rescore …' }).click();
-    await page.getByRole('button', { name: 'Start new run' }).click();
-    await page.getByText('no model is set').waitFor();
-  });
-
   it('reads 5,000 steps page by page', async () => {
     const id = await world.ended(viewedRun({ candidates: 1, steps: 5_000, tests: 1 }));
     const { page } = watched;

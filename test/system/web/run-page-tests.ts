@@ -1,3 +1,4 @@
+import { RunRequest } from '../../../src/core/run/run-request.js';
 import { BadInputError } from '../../../src/core/errors/errors.js';
 import { viewedRun, type ViewedRun } from '../../fixtures/viewed-runs.js';
 import type { WatchedPage } from './browser.js';
@@ -153,6 +154,32 @@ export function runPageTests(setting: Setting): void {
     await page.getByLabel('Compare with').selectOption('rollout-1');
     await page.locator('.beside').getByText('Thought 1 of try 1.').waitFor();
     await page.locator('.beside').getByText('Thought 99 of try 2.').waitFor();
+  });
+
+  it('starts another run of the same candidates, and says what cannot be done', async () => {
+    const { world, watched } = setting();
+    const { request, result } = named('again__1');
+    const own = { preset: 'mine', stages: [{ stage: 'max', by: 'execution_free' }] } as const;
+    const id = await world.ended({ request: RunRequest.parse({ ...request, ...own }), result });
+    const { page } = watched;
+    await page.goto(`${world.url}/#/runs/${id}`);
+    await page.getByRole('button', { name: 'Rescore …' }).click();
+    await page.getByRole('button', { name: 'Start new run' }).dblclick();
+    await page.waitForFunction((old) => !location.hash.includes(old), id);
+    await page.getByText('K = 4 given · preset mine').waitFor();
+    const { runs } = await world.store.runs.list(5, null, { instance: 'again__1' });
+    expect(runs).toHaveLength(2);
+    expect((await world.store.runs.get(runs[0]?.id ?? ''))?.request).toMatchObject(own);
+    await page.getByRole('button', { name: 'Rescore …' }).click();
+    await page.getByLabel('Preset').selectOption('ef-only');
+    await page.getByRole('button', { name: 'Start new run' }).click();
+    await page.getByText('K = 4 given · preset ef-only').waitFor();
+    await page.route('**/rescore', (route) =>
+      route.fulfill({ status: 422, json: { detail: 'no model is set', next: 'Set one.' } }),
+    );
+    await page.getByRole('button', { name: 'Rescore …' }).click();
+    await page.getByRole('button', { name: 'Start new run' }).click();
+    await page.getByText('no model is set').waitFor();
   });
 
   it('says what failed and what to do next in a place of its own, in the list of runs too', async () => {
