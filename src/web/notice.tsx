@@ -66,10 +66,14 @@ export function StatusMark({ status }: { readonly status: string }) {
 /** Asks for an API key, which is kept in this tab. */
 export function KeyForm({ onKey }: { readonly onKey: () => void }) {
   const field = useRef<HTMLInputElement>(null);
+  const [isRefused, setIsRefused] = useState(false);
   const submit = (event: Event): void => {
     event.preventDefault();
     const key = field.current?.value.trim() ?? '';
-    if (key === '') return;
+    // A header can contain no others.
+    const isSendable = /^[ -~]+$/.test(key);
+    setIsRefused(!isSendable);
+    if (!isSendable) return;
     keepKey(key);
     onKey();
   };
@@ -87,6 +91,11 @@ export function KeyForm({ onKey }: { readonly onKey: () => void }) {
       <button type="submit" class="primary">
         Use this key
       </button>
+      {isRefused && (
+        <Notice kind="problem">
+          The key contains a character that no key can contain, perhaps an invisible one. Type it, or copy it again.
+        </Notice>
+      )}
     </form>
   );
 }

@@ -134,6 +134,9 @@ describe('a service with keys', () => {
     await page.getByLabel('Key').fill('wrong');
     await page.getByRole('button', { name: 'Use this key' }).click();
     await page.getByText('did not accept that key').waitFor();
+    await page.getByLabel('Key').fill('s3\u200bcret');
+    await page.getByRole('button', { name: 'Use this key' }).click();
+    await page.getByText('a character that no key can contain').waitFor();
     await page.getByLabel('Key').fill('s3cret');
     await page.getByRole('button', { name: 'Use this key' }).click();
     await page.getByText('3 steps').first().waitFor();
