@@ -30,7 +30,7 @@ export async function drawSvg({ spec, title }: Plot): Promise<string> {
   const svg = await view.toSVG();
   view.finalize();
   // Names are external text: vega escapes them, but keeps characters that are illegal in XML.
-  return visible(svg.replace('<svg ', `<svg role="img" aria-label="${attribute(title)}" `));
+  return visible(svg.replace('<svg ', () => `<svg role="img" aria-label="${attribute(title)}" `));
 }
 
 /** On a white background, with the bundled font, so that it looks the same on every machine. */
