@@ -39,7 +39,8 @@ export function replaceRoute(link: string): void {
   window.dispatchEvent(new HashChangeEvent('hashchange'));
 }
 
-function unescaped(part: string): string {
+/** The text itself if it is not escaped properly. */
+export function unescaped(part: string): string {
   try {
     return decodeURIComponent(part);
   } catch {

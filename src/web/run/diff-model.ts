@@ -1,3 +1,5 @@
+import { unescaped } from '../route.js';
+
 export interface DiffLine {
   readonly sign: '+' | '-' | ' ';
   readonly text: string;
@@ -24,7 +26,8 @@ const HUNK = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@/;
 /** Parses a unified diff as far as possible, even if truncated; never throws. For display, not for applying. */
 export function readDiff(text: string): readonly DiffFile[] {
   const reader = new Reader();
-  for (const line of text.split('\n')) reader.line(line);
+  const lines = text.split('\n');
+  for (const [index, line] of lines.entries()) reader.line(line, lines[index + 1]?.startsWith('+++ ') === true);
   return reader.files;
 }
 
@@ -42,26 +45,28 @@ class Reader {
   private beforeLeft = 0;
   private afterLeft = 0;
 
-  line(line: string): void {
+  line(line: string, plusFollows: boolean): void {
     if (this.beforeLeft > 0 || this.afterLeft > 0) this.content(line);
-    else if (line.startsWith('diff --git '))
-      this.begin(line.includes(' b/') ? line.slice(line.indexOf(' b/') + 3) : line.slice(11));
+    else if (line.startsWith('diff --git ')) this.begin(/ ("?b\/.*)/.exec(line)?.[1] ?? line.slice(11));
     else if (line.startsWith('@@')) this.hunk(line);
+    else if (line.startsWith('--- ') && plusFollows) this.minusName(line.slice(4));
     else this.header(line);
   }
 
   private begin(name: string): Growing {
-    const file: Growing = { name, notes: [], binary: false, hunks: [] };
+    const file: Growing = { name: pathOf(name), notes: [], binary: false, hunks: [] };
     this.files.push(file);
     return file;
   }
 
+  private minusName(name: string): void {
+    if (this.files.length === 0 || this.current().hunks.length > 0) this.begin(name);
+  }
+
   private header(line: string): void {
-    if (line.startsWith('--- ')) {
-      if (this.current().hunks.length > 0 || this.files.length === 0) this.begin(line.slice(4));
-    } else if (line.startsWith('+++ ')) {
-      const [name = ''] = line.slice(4).split('\t', 1);
-      if (name !== '/dev/null') this.current().name = name.replace(/^b\//, '');
+    if (line.startsWith('+++ ')) {
+      const path = pathOf(line.slice(4));
+      if (path !== '/dev/null') this.current().name = path;
     } else if (/^(GIT binary patch|Binary files )/.test(line)) this.current().binary = true;
     else if (/^(new file|deleted file|old mode|new mode|rename|copy|similarity)/.test(line)) {
       this.current().notes.push(line);
@@ -92,6 +97,16 @@ class Reader {
       ?.hunks.at(-1)
       ?.lines.push({ sign, text: line.slice(1), before: old, after: new_ });
   }
+}
+
+/** The path of a name in a header: without a time and a prefix; git quotes unusual characters, byte by byte. */
+function pathOf(name: string): string {
+  const [given = ''] = name.split('\t', 1);
+  const quoted = /^"(.*)"$/.exec(given)?.[1];
+  const bytes = (quoted ?? '').replaceAll('%', '%25').replaceAll(/\\([0-7]{3})/g, (_, octal: string) => {
+    return `%${parseInt(octal, 8).toString(16).padStart(2, '0')}`;
+  });
+  return (quoted === undefined ? given : unescaped(bytes)).replace(/^[abciow]\//, '');
 }
 
 /** A line and its counterpart; a removed line is paired with the added line that replaces it. */

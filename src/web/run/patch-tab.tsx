@@ -61,6 +61,7 @@ interface TextProps extends Pick<Props, 'candidate'> {
 
 function PatchText({ text, candidate: { patch }, isWide }: TextProps) {
   const files = useMemo(() => readDiff(text), [text]);
+  const roles = new Map(patch.files.map(({ path, role }) => [path, role]));
   return (
     <>
       {patch.problem !== null && <Notice>The patch is not applied: {patch.problem}.</Notice>}
@@ -79,7 +80,7 @@ function PatchText({ text, candidate: { patch }, isWide }: TextProps) {
         <FileDiff
           key={index}
           file={file}
-          role={patch.files[index]?.role ?? 'source'}
+          role={roles.get(file.name) ?? 'source'}
           isOpen={index < OPEN_FILES}
           isWide={isWide}
         />

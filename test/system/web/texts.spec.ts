@@ -1,3 +1,4 @@
+import { patchView } from '../../../src/http/runs/evidence-of-run.js';
 import { changedSpans, readDiff, sideBySide, highlight, marked } from '../../../src/web/run/diff-model.js';
 import { behaviourLetters } from '../../../src/web/run/cell-panel.js';
 import { linkTo, readRoute } from '../../../src/web/route.js';
@@ -57,6 +58,28 @@ describe('readDiff', () => {
     expect(readDiff(PATCH.slice(0, PATCH.indexOf('+y')))[0]?.hunks[0]?.lines).toHaveLength(3);
     expect(readDiff('no diff at all')).toEqual([]);
     expect(readDiff('@@ nonsense @@\n+a')).toEqual([]);
+  });
+
+  it('begins files where the service does, and calls them by the same names', () => {
+    const text = [
+      'Subject: fix',
+      '--- a note before the patch',
+      'diff --git "a/t\\303\\244st.py" "b/t\\303\\244st.py"',
+      'deleted file mode 100644',
+      '--- "a/t\\303\\244st.py"',
+      '+++ /dev/null',
+      '@@ -1 +0,0 @@',
+      '-x',
+      '--- a/test_b.py\t2026-01-01',
+      '+++ b/test_b.py\t2026-01-01',
+      '@@ -1 +1 @@',
+      '-x',
+      '+y',
+      '',
+    ].join('\n');
+    const names = readDiff(text).map(({ name }) => name);
+    expect(names).toEqual(['täst.py', 'test_b.py']);
+    expect(patchView(text).files.map(({ path }) => path)).toEqual(names);
   });
 
   it('sets what a line became beside it', () => {
