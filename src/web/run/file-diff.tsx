@@ -22,11 +22,17 @@ interface Props {
   readonly isWide: boolean;
 }
 
+/** One file of a patch. Its rows are made when it is opened for the first time, as a patch may have thousands of them. */
 export function FileDiff({ file, role, isOpen, isWide }: Props) {
-  const [most, setMost] = useState(FIRST_LINES);
-  const total = file.hunks.reduce((sum, { lines }) => sum + lines.length, 0);
+  const [wasOpened, setWasOpened] = useState(isOpen);
   return (
-    <details class="file" open={isOpen}>
+    <details
+      class="file"
+      open={isOpen}
+      onToggle={() => {
+        setWasOpened(true);
+      }}
+    >
       <summary>
         <code>{file.name}</code>
         {role !== 'source' && <span class="tag tag-warn">{role} file: set apart</span>}
@@ -36,6 +42,16 @@ export function FileDiff({ file, role, isOpen, isWide }: Props) {
           </span>
         ))}
       </summary>
+      {wasOpened && <Changes file={file} isWide={isWide} />}
+    </details>
+  );
+}
+
+function Changes({ file, isWide }: Pick<Props, 'file' | 'isWide'>) {
+  const [most, setMost] = useState(FIRST_LINES);
+  const total = file.hunks.reduce((sum, { lines }) => sum + lines.length, 0);
+  return (
+    <>
       {file.binary && <p class="quiet">A binary file: its content is not shown.</p>}
       {!file.binary && total === 0 && <p class="quiet">No line changed.</p>}
       {total > 0 && (
@@ -60,7 +76,7 @@ export function FileDiff({ file, role, isOpen, isWide }: Props) {
           {count(total - most)} more lines
         </button>
       )}
-    </details>
+    </>
   );
 }
 
@@ -95,7 +111,7 @@ function Hunk({ hunk, file, isWide }: { readonly hunk: DiffHunk; readonly file: 
       </tr>
       {isWide
         ? sideBySide(hunk.lines).map((pair, index) => <PairRow key={index} pair={pair} file={file} />)
-        : sideBySide(hunk.lines).length > 0 && <UnifiedRows lines={hunk.lines} file={file} />}
+        : hunk.lines.length > 0 && <UnifiedRows lines={hunk.lines} file={file} />}
     </>
   );
 }

@@ -1,4 +1,7 @@
-import { editOf, gistOf } from '../../../src/web/run/file-diff.js';
+import { h } from 'preact';
+import { render } from 'preact-render-to-string';
+import { readDiff } from '../../../src/web/run/diff-model.js';
+import { editOf, FileDiff, gistOf } from '../../../src/web/run/file-diff.js';
 
 function bash(command: string): string {
   return `<function=execute_bash>\n<parameter=command>${command}</parameter>\n</function>`;
@@ -61,4 +64,13 @@ describe('the gist of an action', () => {
   ])('of %j is %j', (action, gist) => {
     expect(gistOf(action)).toBe(gist);
   });
+});
+
+it('makes the rows of a file once it is opened', () => {
+  const [file] = readDiff('--- a/a\n+++ b/a\n@@ -1 +1 @@\n-one\n+uno\n');
+  if (file === undefined) throw new Error('no file');
+  const page = (isOpen: boolean): string => render(h(FileDiff, { file, role: 'source', isOpen, isWide: false }));
+  expect(page(true)).toContain('uno');
+  expect(page(false)).toContain('<code>a</code>');
+  expect(page(false)).not.toContain('uno');
 });
