@@ -10,6 +10,10 @@ export class ApiProblem extends Error {
   }
 }
 
+export function problemOf(error: unknown): ApiProblem {
+  return error instanceof ApiProblem ? error : new ApiProblem(String(error), 0, '');
+}
+
 const KEY = 'bestk-api-key';
 /** Receives an event when the service requires a key, or a different one. */
 export const keyWanted = new EventTarget();
@@ -30,15 +34,11 @@ export async function request(path: string, init: RequestInit = {}): Promise<Res
   if (key !== null) headers.set('Authorization', `Bearer ${key}`);
   const response = await fetch(path, { ...init, headers }).catch((error: unknown) => {
     if (init.signal?.aborted === true) throw error;
-    throw new ApiProblem(
-      'The service cannot be reached.',
-      0,
-      'Check that it is running; this page reconnects by itself.',
-    );
+    throw new ApiProblem('The service cannot be reached.', 0, 'Check that it is running.');
   });
   if (response.ok) return response;
   if (response.status === 401) keyWanted.dispatchEvent(new Event('wanted'));
-  throw await problemOf(response);
+  throw await refusalOf(response);
 }
 
 export async function getJson(path: string, signal?: AbortSignal): Promise<unknown> {
@@ -64,7 +64,7 @@ export function queryOf(parameters: Readonly<Record<string, string | number | nu
   return said.length === 0 ? '' : `?${said.join('&')}`;
 }
 
-async function problemOf(response: Response): Promise<ApiProblem> {
+async function refusalOf(response: Response): Promise<ApiProblem> {
   const { status, statusText } = response;
   const body: unknown = await response.json().catch(() => null);
   const said = (typeof body === 'object' && body !== null ? body : {}) as { detail?: unknown; next?: unknown };

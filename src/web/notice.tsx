@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
-import { ApiProblem, currentKey, getJson, keepKey } from './api.js';
+import { type ApiProblem, currentKey, getJson, keepKey, problemOf } from './api.js';
 
 /** A message for the reader; screen readers announce a `problem` immediately. */
 export function Notice({ kind = 'note', children }: { kind?: 'note' | 'problem'; children: ComponentChildren }) {
@@ -134,8 +134,7 @@ export function useAnswer<T>(path: string | null, get: Get<T> = getJson as Get<T
       },
       (error: unknown) => {
         if (gone.signal.aborted) return;
-        const problem = error instanceof ApiProblem ? error : new ApiProblem(String(error), 0, '');
-        setKnown((was) => ({ ...was, problem, loading: false }));
+        setKnown((was) => ({ ...was, problem: problemOf(error), loading: false }));
       },
     );
     return () => {

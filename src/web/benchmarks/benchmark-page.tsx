@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { BenchmarkStanding, CurvesOfArms, PlotsOfBenchmark } from '../../http/benchmarks/benchmarks.controller.js';
-import { postJson } from '../api.js';
+import { type ApiProblem, postJson, problemOf } from '../api.js';
 import { count, money, seconds, short } from '../format.js';
 import { type Answer, Awaited, Notice, Problem, StatusMark, useAnswer } from '../notice.js';
 import { linkToBenchmarkReport } from '../reports/reports-page.js';
@@ -178,7 +178,7 @@ const MOVES: Readonly<Record<string, readonly string[]>> = {
 };
 
 function Moves({ id, status, onMoved }: { id: string; status: string; onMoved: () => void }) {
-  const [problem, setProblem] = useState<Parameters<typeof Problem>[0]['problem'] | null>(null);
+  const [problem, setProblem] = useState<ApiProblem | null>(null);
   const move = (verb: string): void => {
     postJson(benchmarkPath(id, verb)).then(
       () => {
@@ -186,7 +186,7 @@ function Moves({ id, status, onMoved }: { id: string; status: string; onMoved: (
         onMoved();
       },
       (error: unknown) => {
-        setProblem(error as typeof problem);
+        setProblem(problemOf(error));
       },
     );
   };

@@ -82,7 +82,9 @@ function Execution({ cell }: { readonly cell: Cell }) {
 }
 
 function TestText({ runId, testId }: { readonly runId: string; readonly testId: string }) {
-  const { data } = useAnswer<GeneratedTest>(runPath(runId, 'tests', testId));
+  const { data, problem, reload } = useAnswer<GeneratedTest>(runPath(runId, 'tests', testId));
+  // 404: a test is stored with the result of its run.
+  if (problem !== null && problem.status !== 404) return <Problem problem={problem} retry={reload} />;
   if (data === null) return null;
   return (
     <details>

@@ -1,8 +1,8 @@
-import { useEffect, useMemo, useState } from 'preact/hooks';
+import { useMemo, useState } from 'preact/hooks';
 import type { CandidateEvidence } from '../../http/runs/evidence-view.js';
-import { ApiProblem, request, runPath, saveAs } from '../api.js';
+import { type ApiProblem, problemOf, request, runPath, saveAs } from '../api.js';
 import { bytes, count } from '../format.js';
-import { Loading, Notice, Problem } from '../notice.js';
+import { Loading, Notice, Problem, useAnswer } from '../notice.js';
 import { FileDiff } from './file-diff.js';
 import { readDiff } from './diff-model.js';
 
@@ -26,12 +26,18 @@ export function PatchTab({ runId, candidate }: Props) {
 
 function Patch({ runId, candidate }: Props) {
   const path = runPath(runId, 'candidates', candidate.candidate_id, 'patch');
-  const { text, problem } = useBeginning(path);
+  const { data: text, problem, reload } = useAnswer(path, beginning);
+  const [failed, setFailed] = useState<ApiProblem | null>(null);
   const [isWide, setIsWide] = useState(() => window.matchMedia('(min-width: 64em)').matches);
-  if (problem !== null) return <Problem problem={problem} />;
+  if (problem !== null) return <Problem problem={problem} retry={reload} />;
   if (text === null) return <Loading what="the patch" />;
   const download = async (): Promise<void> => {
-    saveAs(await (await request(path)).blob(), `${candidate.candidate_id}.diff`);
+    try {
+      saveAs(await (await request(path)).blob(), `${candidate.candidate_id}.diff`);
+      setFailed(null);
+    } catch (error) {
+      setFailed(problemOf(error));
+    }
   };
   return (
     <>
@@ -49,6 +55,7 @@ function Patch({ runId, candidate }: Props) {
           Side by side
         </button>
       </p>
+      {failed !== null && <Problem problem={failed} />}
       <PatchText text={text} candidate={candidate} isWide={isWide} />
     </>
   );
@@ -91,29 +98,6 @@ function PatchText({ text, candidate: { patch }, isWide }: TextProps) {
 }
 
 /** The part of a text that is shown; the rest is not fetched. */
-function useBeginning(path: string): { readonly text: string | null; readonly problem: ApiProblem | null } {
-  const [known, setKnown] = useState<{ text: string | null; problem: ApiProblem | null }>({
-    text: null,
-    problem: null,
-  });
-  useEffect(() => {
-    const gone = new AbortController();
-    beginning(path, gone.signal).then(
-      (text) => {
-        setKnown({ text, problem: null });
-      },
-      (error: unknown) => {
-        if (gone.signal.aborted) return;
-        setKnown({ text: null, problem: error instanceof ApiProblem ? error : new ApiProblem(String(error), 0, '') });
-      },
-    );
-    return () => {
-      gone.abort();
-    };
-  }, [path]);
-  return known;
-}
-
 async function beginning(path: string, signal: AbortSignal): Promise<string> {
   const { body } = await request(path, { signal });
   if (body === null) return '';

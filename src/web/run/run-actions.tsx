@@ -1,7 +1,7 @@
 import type { ComponentChildren, VNode } from 'preact';
 import { useState } from 'preact/hooks';
 import type { EvidenceView } from '../../http/runs/evidence-view.js';
-import { ApiProblem, postJson, request, runPath, saveAs } from '../api.js';
+import { type ApiProblem, postJson, problemOf, request, runPath, saveAs } from '../api.js';
 import { counted } from '../format.js';
 import { Problem, useAnswer } from '../notice.js';
 import { linkTo } from '../route.js';
@@ -18,12 +18,18 @@ export function RunActions({ evidence, status, reload }: Props) {
   const { run, request: asked, selection, candidates } = evidence;
   const act = (work: () => Promise<string>) => (): void => {
     work().then(setSaid, (error: unknown) => {
-      setSaid(error instanceof ApiProblem ? `${error.message} ${error.next}` : String(error));
+      const { message, next } = problemOf(error);
+      setSaid(`${message} ${next}`);
     });
   };
   const patch = async (): Promise<string> => (await request(runPath(run.id, 'patch'))).text();
   const copy = act(async () => {
-    await navigator.clipboard.writeText(await patch());
+    // Browsers allow it only over HTTPS or on this machine.
+    if (!('clipboard' in navigator)) return 'This page cannot copy. Download the patch instead.';
+    const text = patch();
+    // Safari copies only what was promised during the click.
+    const item = new ClipboardItem({ 'text/plain': text.then((known) => new Blob([known], { type: 'text/plain' })) });
+    await Promise.all([text, navigator.clipboard.write([item])]);
     return 'Patch copied to the clipboard.';
   });
   const download = act(async () => {
@@ -92,7 +98,7 @@ function RescoreForm({ evidence: { run, request } }: { readonly evidence: Eviden
       const { id } = (await postJson(runPath(run.id, 'rescore'), change)) as { id: string };
       window.location.hash = linkTo(['runs', id]);
     } catch (error) {
-      setProblem(error instanceof ApiProblem ? error : new ApiProblem(String(error), 0, ''));
+      setProblem(problemOf(error));
       setIsSent(false);
     }
   };

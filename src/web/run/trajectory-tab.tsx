@@ -1,9 +1,9 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { CandidateEvidence } from '../../http/runs/evidence-view.js';
 import type { StepsView, StepView } from '../../http/runs/step-views.js';
-import { getJson, queryOf, runPath } from '../api.js';
+import { queryOf, runPath } from '../api.js';
 import { count, seconds, short } from '../format.js';
-import { Awaited, Notice, useAnswer } from '../notice.js';
+import { Awaited, Notice, Problem, useAnswer } from '../notice.js';
 import { editOf, gistOf } from './file-diff.js';
 import { leakSteps, StepSearch } from './step-search.js';
 
@@ -154,14 +154,11 @@ export function StepItem({ step, path, folding, isAimed, flags }: StepProps) {
     setIsOpen(true);
     item.current?.scrollIntoView({ block: 'start' });
   }, [isAimed]);
-  const [whole, setWhole] = useState<StepView | null>(null);
-  const shown = whole ?? step;
+  const [asksWhole, setAsksWhole] = useState(false);
+  const query = queryOf({ from: step.number, limit: 1, characters: EVERYTHING });
+  const whole = useAnswer<StepsView>(asksWhole ? `${path}${query}` : null);
+  const shown = whole.data?.steps[0] ?? step;
   const cut = shown.thought.cut + shown.action.cut + shown.observation.cut;
-  const readWhole = async (): Promise<void> => {
-    const query = queryOf({ from: step.number, limit: 1, characters: EVERYTHING });
-    const { steps } = (await getJson(`${path}${query}`)) as StepsView;
-    setWhole(steps[0] ?? null);
-  };
   return (
     <li ref={item} class={isAimed ? 'step aimed' : 'step'}>
       <details
@@ -174,8 +171,14 @@ export function StepItem({ step, path, folding, isAimed, flags }: StepProps) {
         <Text part="thought" text={shown.thought.text} />
         <Text part="action" text={shown.action.text} />
         <Text part="observation" text={shown.observation.text} />
+        {whole.problem !== null && <Problem problem={whole.problem} retry={whole.reload} />}
         {cut > 0 && (
-          <button type="button" onClick={() => void readWhole()}>
+          <button
+            type="button"
+            onClick={() => {
+              setAsksWhole(true);
+            }}
+          >
             Show {count(cut)} omitted characters
           </button>
         )}

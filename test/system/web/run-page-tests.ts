@@ -182,6 +182,36 @@ export function runPageTests(setting: Setting): void {
     await page.getByText('no model is set').waitFor();
   });
 
+  it('says what could not be read, and reads it when asked again', async () => {
+    const { world, watched } = setting();
+    const { request, result } = named('unread__1', 1, 2);
+    const [rollout] = result.rollouts;
+    const steps = rollout?.steps.map((step) => ({ ...step, observation: `${' '.repeat(30_000)}the end` }));
+    const rollouts = result.rollouts.map((each) => ({ ...each, steps: steps ?? [] }));
+    const id = await world.ended({ request, result: { ...result, rollouts } });
+    const { page } = watched;
+    const fails = (path: string) =>
+      page.route(path, (route) => route.fulfill({ status: 503, json: { detail: `No ${path}.` } }));
+    const said = (path: string): Promise<void> => page.getByText(`No ${path}.`).waitFor();
+    await page.goto(`${world.url}/#/runs/${id}`);
+    await page.getByRole('button', { name: 'Download this patch' }).waitFor();
+    await fails('**/patch');
+    await page.getByRole('button', { name: 'Download this patch' }).click();
+    await said('**/patch');
+    await fails('**/tests/t2');
+    await page.getByRole('gridcell', { name: 't2 on rollout-1: solved' }).click();
+    await said('**/tests/t2');
+    await page.getByRole('tab', { name: 'Trajectory' }).click();
+    await page.locator('.step').first().waitFor();
+    await fails('**/steps?*limit=1&*');
+    const whole = page.locator('.step').first().getByRole('button', { name: 'omitted characters' });
+    await whole.click();
+    await said('**/steps?*limit=1&*');
+    await page.unroute('**/steps?*limit=1&*');
+    await page.locator('.step').first().getByRole('button', { name: 'Try again' }).click();
+    await whole.waitFor({ state: 'detached' });
+  });
+
   it('says what failed and what to do next in a place of its own, in the list of runs too', async () => {
     const { request, result } = named('gaps__1', 2);
     const lost = { code: 'model-unavailable', message: 'The model did not answer.' };
