@@ -182,6 +182,16 @@ function Right({ run: { right, right_candidates: some, graded } }: { readonly ru
 export function BenchmarksPage() {
   const [cursor, setCursor] = useState<string | null>(null);
   const answer = useAnswer<BenchmarksView>(`/v1/benchmarks${queryOf({ cursor })}`);
+  const button = (text: string, to: string | null) => (
+    <button
+      type="button"
+      onClick={() => {
+        setCursor(to);
+      }}
+    >
+      {text}
+    </button>
+  );
   return (
     <>
       <h1>Benchmarks</h1>
@@ -195,16 +205,8 @@ export function BenchmarksPage() {
             )}
             {benchmarks.length > 0 && <BenchmarksTable benchmarks={benchmarks} />}
             <p class="actions">
-              {next_cursor !== null && (
-                <button
-                  type="button"
-                  onClick={() => {
-                    setCursor(next_cursor);
-                  }}
-                >
-                  Older
-                </button>
-              )}
+              {cursor !== null && button('First page', null)}
+              {next_cursor !== null && button('Older', next_cursor)}
             </p>
           </>
         )}

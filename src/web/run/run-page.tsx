@@ -22,6 +22,9 @@ interface Props {
   readonly query: URLSearchParams;
 }
 
+/** Time between questions for the grades of a run that ended while its page was open. */
+const GRADED_MS = 15_000;
+
 export function RunPage({ id, candidate, query }: Props) {
   const answer = useAnswer<EvidenceView>(runPath(id, 'evidence'));
   const status = answer.data?.run.status;
@@ -32,6 +35,15 @@ export function RunPage({ id, candidate, query }: Props) {
   useEffect(() => {
     if (live.ended) answer.reload();
   }, [live.ended]);
+  const isAwaited = live.ended && labels.size === 0;
+  useEffect(() => {
+    if (!isAwaited) return undefined;
+    told.reload();
+    const timer = setInterval(told.reload, GRADED_MS);
+    return () => {
+      clearInterval(timer);
+    };
+  }, [isAwaited]);
   return (
     <>
       {answer.data === null && <h1>Run</h1>}

@@ -62,9 +62,13 @@ describe('a run that is worked on', () => {
     expect(await page.getByRole('gridcell', { name: 't1 on rollout-1: solved' }).innerText()).toBe('✓');
     expect(await page.locator('.live').innerText()).toContain('1 test outcome');
     await calls.waitFor({ state: 'detached' });
+    const document = { grades: [{ candidate_id: 'rollout-1', resolved: true, reason: '', tests: {} }], ungraded: [] };
+    const counts = { right: true, graded: 1, right_candidates: 1, ungraded: 0, best: null };
+    await world.store.benchmarks.grade(id, { ...counts, document });
     end.open();
     await page.getByText('★ rollout-1').waitFor();
     await page.locator('.live').waitFor({ state: 'detached' });
+    await page.getByText('1 of 1 candidate right').waitFor();
     expect(watched.wrongs).toEqual([]);
   });
 
