@@ -21,16 +21,23 @@ interface Props {
 export function TrajectoryTab({ runId, candidate, first, onMove }: Props) {
   const { candidate_id: id, steps: total, exit_reason } = candidate;
   const from = startOf(first, total);
-  const [aimed, setAimed] = useState<number | null>(null);
+  const [aim, setAim] = useState<Aim>({ step: null, round: 0 });
   const [folding, setFolding] = useState<Folding>({ isFolded: false, round: 0 });
   const path = runPath(runId, 'candidates', id, 'steps');
   const answer = useAnswer<StepsView>(total === 0 ? null : `${path}${queryOf({ from, limit: WINDOW })}`);
   if (total === 0) return <Notice>This candidate has no trajectory, or it is not stored yet.</Notice>;
-  const moves = total > WINDOW && <StepPager from={from} total={total} onMove={onMove} />;
+  const aimAt = (step: number | null): void => {
+    setAim(({ round }) => ({ step, round: round + 1 }));
+  };
+  const page = (to: number): void => {
+    onMove(to);
+    aimAt(null);
+  };
+  const moves = total > WINDOW && <StepPager from={from} total={total} onMove={page} />;
   const go = (step: number): void => {
     onMove(step);
     // Takes effect at once if the step is on this page, otherwise when its page is loaded.
-    setAimed(step);
+    aimAt(step);
   };
   return (
     <>
@@ -53,7 +60,7 @@ export function TrajectoryTab({ runId, candidate, first, onMove }: Props) {
                   key={step.number}
                   step={step}
                   {...{ path, folding }}
-                  isAimed={step.number === aimed}
+                  aimed={step.number === aim.step ? aim.round : null}
                   flags={candidate.flags.filter((flag) => leakSteps([flag])[0] === step.number)}
                 />
               ))}
@@ -131,18 +138,24 @@ interface Folding {
   readonly round: number;
 }
 
+/** The step that the reader jumped to last, and how many jumps there were. */
+interface Aim {
+  readonly step: number | null;
+  readonly round: number;
+}
+
 interface StepProps {
   readonly folding: Folding;
   readonly step: StepView;
   /** API path of the trajectory's steps. */
   readonly path: string;
-  /** Whether the reader jumped to this step. */
-  readonly isAimed: boolean;
+  /** Changes with each jump to this step; null if the last one went elsewhere. */
+  readonly aimed: number | null;
   /** Flags that name this step. */
   readonly flags: readonly string[];
 }
 
-export function StepItem({ step, path, folding, isAimed, flags }: StepProps) {
+export function StepItem({ step, path, folding, aimed, flags }: StepProps) {
   const item = useRef<HTMLLIElement>(null);
   const [isOpen, setIsOpen] = useState(!folding.isFolded);
   useEffect(() => {
@@ -150,17 +163,17 @@ export function StepItem({ step, path, folding, isAimed, flags }: StepProps) {
   }, [folding]);
   // Runs after the folding effect, so that a step jumped to is open.
   useEffect(() => {
-    if (!isAimed) return;
+    if (aimed === null) return;
     setIsOpen(true);
     item.current?.scrollIntoView({ block: 'start' });
-  }, [isAimed]);
+  }, [aimed]);
   const [asksWhole, setAsksWhole] = useState(false);
   const query = queryOf({ from: step.number, limit: 1, characters: EVERYTHING });
   const whole = useAnswer<StepsView>(asksWhole ? `${path}${query}` : null);
   const shown = whole.data?.steps[0] ?? step;
   const cut = shown.thought.cut + shown.action.cut + shown.observation.cut;
   return (
-    <li ref={item} class={isAimed ? 'step aimed' : 'step'}>
+    <li ref={item} class={aimed === null ? 'step' : 'step aimed'}>
       <details
         open={isOpen}
         onToggle={(event) => {

@@ -255,6 +255,16 @@ describe('the reports page', () => {
 });
 
 describe('the benchmark page', () => {
+  it('is found in a list that leads to older ones and back', async () => {
+    const { page } = watched;
+    const json = { benchmarks: [], next_cursor: 'older' };
+    await page.route('**/v1/benchmarks*', (route) => route.fulfill({ json }));
+    await page.goto(`${world.url}/#/benchmarks`);
+    await page.getByRole('button', { name: 'Older' }).click();
+    await page.getByRole('button', { name: 'First page' }).click();
+    await page.getByRole('button', { name: 'First page' }).waitFor({ state: 'detached' });
+  });
+
   it('shows issues and arms as they go on, right and wrong once graded, and leads to each run', async () => {
     const { page } = watched;
     const run = viewedRun({ candidates: 2, steps: 1, tests: 2 });

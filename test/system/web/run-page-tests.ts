@@ -150,7 +150,20 @@ export function runPageTests(setting: Setting): void {
     await page.getByRole('button', { name: 'Unfold all steps' }).click();
     await find('THOUGHT 99 of');
     await page.locator('.places').getByRole('button', { name: '99', exact: true }).click();
-    await page.locator('.step.aimed', { hasText: 'Thought 99 of try 2.' }).waitFor();
+    const aimed = page.locator('.step.aimed', { hasText: 'Thought 99 of try 2.' });
+    await aimed.waitFor();
+    const top = (): Promise<number> => aimed.evaluate((step) => step.getBoundingClientRect().top);
+    const there = await top();
+    await page.evaluate(() => {
+      window.scrollTo(0, 0);
+    });
+    await page.locator('.places').getByRole('button', { name: '99', exact: true }).click();
+    await page.waitForFunction((y) => document.querySelector('.aimed')?.getBoundingClientRect().top === y, there);
+    await page.getByRole('button', { name: 'First', exact: true }).first().click();
+    await page.getByText('Thought 1 of try 2.').waitFor();
+    await page.getByRole('button', { name: 'Next', exact: true }).first().click();
+    await page.getByText('Thought 99 of try 2.').waitFor();
+    expect(await aimed.count()).toBe(0);
     await page.getByLabel('Compare with').selectOption('rollout-1');
     await page.locator('.beside').getByText('Thought 1 of try 1.').waitFor();
     await page.locator('.beside').getByText('Thought 99 of try 2.').waitFor();
