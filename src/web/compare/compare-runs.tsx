@@ -1,6 +1,6 @@
 import type { CandidateEvidence, EvidenceView } from '../../http/runs/evidence-view.js';
 import { runPath } from '../api.js';
-import { measured, moment, money } from '../format.js';
+import { measured, moment, money, percent } from '../format.js';
 import { Awaited, Notice, useAnswer } from '../notice.js';
 import { linkTo } from '../route.js';
 import { allOf, CompareTable, Fact, letter, Values } from '../comparison-columns.js';
@@ -67,7 +67,7 @@ const FACTS: readonly (readonly [string, (evidence: EvidenceView) => string])[] 
   ['Selected', selectedOf],
   ['Decided by', ({ selection }) => selection?.deciding_stage ?? '–'],
   ['Basis', ({ selection }) => selection?.basis ?? '–'],
-  ['Confidence', ({ selection }) => String(selection?.confidence ?? 'not calibrated')],
+  ['Confidence', ({ selection }) => (selection?.confidence == null ? 'not calibrated' : percent(selection.confidence))],
   ['Preset', ({ request }) => request.preset],
   ['Verifiers', ({ provenance, request }) => (provenance?.verifiers ?? request.verifiers ?? ['default']).join(', ')],
   ['K', ({ request }) => `${request.k} ${request.given ? 'given' : 'sampled'}`],

@@ -210,7 +210,8 @@ function failedTries({ sampling }: EvidenceView): readonly VNode[] {
   const failed = sampling?.failed ?? [];
   return groups(failed, ({ code, message }) => `${code} ${message}`).map(([{ code, message, candidate_id }, all]) => (
     <Wrong key={candidate_id} code={code} what={`${counted(all.length, 'rollout')} could not be sampled: ${message}`}>
-      This does not count against the agent. Check that the model and the engine respond, then start the run again.
+      This does not count against the agent. Check that the model and Docker (or Kubernetes) respond, then start the run
+      again.
     </Wrong>
   ));
 }

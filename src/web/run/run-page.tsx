@@ -12,7 +12,7 @@ import { liveRows, type Live, useLive } from './live-run.js';
 import { MatrixSection } from './matrix-section.js';
 import { Problems, RunActions } from './run-actions.js';
 import { Provenance, Stages } from './provenance.js';
-import { counted, moment, money, seconds, short } from '../format.js';
+import { counted, moment, money, percent, seconds, short } from '../format.js';
 import { linkTo } from '../route.js';
 
 interface Props {
@@ -212,11 +212,7 @@ function Decision({ selection, evidence, labels }: DecisionProps) {
           {selection.basis} <span class="quiet">({BASES[selection.basis]})</span>
         </Fact>
         <Fact name="Confidence">
-          {selection.confidence === null ? (
-            <span class="quiet">not calibrated</span>
-          ) : (
-            `${Math.round(selection.confidence * 100)} %`
-          )}
+          {selection.confidence === null ? <span class="quiet">not calibrated</span> : percent(selection.confidence)}
         </Fact>
       </dl>
       {why !== null && <p class="why">{why}</p>}

@@ -70,7 +70,7 @@ function NoRuns({ isFiltered }: { readonly isFiltered: boolean }) {
   if (isFiltered) return <Notice>No runs match. Remove a filter.</Notice>;
   return (
     <Notice>
-      There are no runs yet. <code>bestk select</code>, <code>bestk solve</code> and <code>POST /v1/runs</code> make
+      There are no runs yet. <code>bestk select</code>, <code>bestk solve</code> and <code>POST /v1/runs</code> create
       them.
     </Notice>
   );

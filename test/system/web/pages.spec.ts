@@ -77,11 +77,9 @@ describe('the runs page', () => {
       'B',
     ]);
     await page.getByText('Some candidates have the same name and different patches.').waitFor();
-    expect(await page.locator('tr', { hasText: 'Selected' }).locator('td').allInnerTexts()).toEqual([
-      'rollout-1',
-      'rollout-2',
-      'rollout-1',
-    ]);
+    const said = (name: string) => page.locator('tr', { hasText: name }).locator('td').allInnerTexts();
+    expect(await said('Selected')).toEqual(['rollout-1', 'rollout-2', 'rollout-1']);
+    expect(await said('Confidence')).toEqual(['75.0%', '75.0%', '75.0%']);
   });
 });
 
@@ -91,7 +89,9 @@ describe('the page of a run', () => {
     const { page } = watched;
     await page.goto(`${world.url}/#/runs/${id}`);
     await page.getByRole('heading', { level: 1, name: 'shown__1' }).waitFor();
-    expect(await page.locator('.decision').innerText()).toMatch(/★ rollout-1[^]*max execution_free[^]*hybrid[^]*75 %/);
+    expect(await page.locator('.decision').innerText()).toMatch(
+      /★ rollout-1[^]*max execution_free[^]*hybrid[^]*75\.0%/,
+    );
     expect(await page.locator('.candidates tbody th a').allInnerTexts()).toEqual([
       'rollout-1',
       'rollout-2',
