@@ -160,7 +160,7 @@ interface Figure {
 }
 
 /** The few key numbers shown large at the top. */
-export function headlineFigures(report: BenchmarkReport): readonly Figure[] {
+function headlineFigures(report: BenchmarkReport): readonly Figure[] {
   const { headline, returned, spending } = report;
   const runs =
     returned === null

@@ -142,7 +142,7 @@ interface BestPoint {
 }
 
 /** Best@K of each arm's rule from k of its candidates; null if it was not computed. */
-export function bestPlot(curves: readonly BenchmarkCurve[]): Plot | null {
+function bestPlot(curves: readonly BenchmarkCurve[]): Plot | null {
   const lines = curves.map(({ arm, points }) =>
     points.flatMap(({ k, best_at_k: best }) => (best === null ? [] : [{ series: arm, k, ...best }])),
   );
@@ -203,7 +203,7 @@ interface Spent {
 }
 
 /** Share right of what each arm selected against its cost per issue; null with one arm, or if nothing was paid for. */
-export function spentPlot({ arms }: ArmsReport): Plot | null {
+function spentPlot({ arms }: ArmsReport): Plot | null {
   const inDollars = arms.every(({ usd, right }) => right === null || (usd ?? 0) > 0);
   const unit = inDollars ? 'US dollars per issue' : 'tokens per issue';
   const values = arms.flatMap(({ arm, right, usd, tokens, selected, without_patch }): Spent[] => {

@@ -99,11 +99,10 @@ function specOf(values: Point[], { drawn, banded }: Names, ks: readonly number[]
   };
 }
 
-/** Intervals of the normal approximation can exceed 0..1, so they are clamped. */
 function pointOf(series: string, k: number, given: Estimated | undefined): Point | null {
   if (given === undefined) return null;
   const { value, low, high } = given;
-  return { series, k, value, low: Math.max(0, low ?? value), high: Math.min(1, high ?? value) };
+  return { series, k, value, low: low ?? value, high: high ?? value };
 }
 
 /** Share of the way from a random pick to a perfect selector that each preset recovers; null if there is no headroom. */

@@ -81,7 +81,7 @@ interface Point {
 }
 
 /** Best@K against cost: dollars if prices are known, otherwise tokens; null if nothing was paid for. */
-export function costPlot(curves: CurvesReport, { usd, tokens }: Spending, own: string | null): Plot | null {
+function costPlot(curves: CurvesReport, { usd, tokens }: Spending, own: string | null): Plot | null {
   const { ks } = curves.settings;
   const growth = usd ?? tokens;
   if (growth.per_candidate === 0) return null;
@@ -158,7 +158,7 @@ interface Row {
 }
 
 /** For each repository: a random candidate, what a rule returned, a perfect selector. */
-export function repositoryPlot(rows: readonly RepositoryRow[], preset: string | null): Plot | null {
+function repositoryPlot(rows: readonly RepositoryRow[], preset: string | null): Plot | null {
   if (rows.length < 2 || preset === null) return null;
   const values = rows.map((row) => rowOf(row, preset));
   const cut = rows.length > MOST_ROWS ? `; the ${MOST_ROWS} largest of ${rows.length}` : '';

@@ -66,7 +66,7 @@ function specOf(values: Bin[]): Plot['spec'] {
           y: { field: 'resolved_rate', type: 'quantitative' },
           color,
           shape,
-          size: { ...size, scale: { range: [30, 220] } },
+          size,
         },
       },
     ],

@@ -21,29 +21,26 @@ export function CandidatesTable({ evidence, labels, open }: Props) {
   return (
     <section aria-labelledby="candidates-title">
       <h2 id="candidates-title">Candidates</h2>
-      {candidates.length === 0 && <p class="quiet">There are no candidates.</p>}
-      {candidates.length > 0 && (
-        <div class="scroll" tabIndex={0} role="region" aria-label="Table of candidates">
-          <table class="list candidates">
-            <Head measures={evidence.measures} isGraded={labels.size > 0} />
-            <tbody>
-              {candidates.map((candidate) => (
-                <Row
-                  key={candidate.candidate_id}
-                  runId={run.id}
-                  candidate={candidate}
-                  measures={evidence.measures}
-                  letter={letters.get(candidate.candidate_id) ?? '–'}
-                  isSelected={candidate.candidate_id === selection?.candidate_id}
-                  isOpen={candidate.candidate_id === open}
-                  namesModel={hasModels}
-                  label={labels.size === 0 ? null : labels.get(candidate.candidate_id)}
-                />
-              ))}
-            </tbody>
-          </table>
-        </div>
-      )}
+      <div class="scroll" tabIndex={0} role="region" aria-label="Table of candidates">
+        <table class="list candidates">
+          <Head measures={evidence.measures} isGraded={labels.size > 0} />
+          <tbody>
+            {candidates.map((candidate) => (
+              <Row
+                key={candidate.candidate_id}
+                runId={run.id}
+                candidate={candidate}
+                measures={evidence.measures}
+                letter={letters.get(candidate.candidate_id) ?? '–'}
+                isSelected={candidate.candidate_id === selection?.candidate_id}
+                isOpen={candidate.candidate_id === open}
+                namesModel={hasModels}
+                label={labels.size === 0 ? null : labels.get(candidate.candidate_id)}
+              />
+            ))}
+          </tbody>
+        </table>
+      </div>
     </section>
   );
 }

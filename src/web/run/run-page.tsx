@@ -168,7 +168,7 @@ interface HeaderProps {
 }
 
 /** The decision, its basis, and the available actions. */
-export function RunHeader({ evidence, labels, status, benchmark, reload }: HeaderProps) {
+function RunHeader({ evidence, labels, status, benchmark, reload }: HeaderProps) {
   const { run, request, selection } = evidence;
   return (
     <section class="run-header" aria-labelledby="run-title">

@@ -155,7 +155,7 @@ interface StepProps {
   readonly flags: readonly string[];
 }
 
-export function StepItem({ step, path, folding, aimed, flags }: StepProps) {
+function StepItem({ step, path, folding, aimed, flags }: StepProps) {
   const item = useRef<HTMLLIElement>(null);
   const [isOpen, setIsOpen] = useState(!folding.isFolded);
   useEffect(() => {

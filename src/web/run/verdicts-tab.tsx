@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import type { CandidateEvidence, EvidenceView } from '../../http/runs/evidence-view.js';
 import type { JudgePromptView } from '../../http/runs/judge-prompt-view.js';
+import { queryOf, runPath } from '../api.js';
 import { counted, measured } from '../format.js';
 import { Awaited, Notice, useAnswer } from '../notice.js';
 
@@ -92,7 +93,7 @@ function said(value: Verdict['evidence'][string]): string {
 }
 
 /** The input of each judge. */
-export function JudgeViews({ evidence, candidate }: { evidence: EvidenceView; candidate: CandidateEvidence }) {
+function JudgeViews({ evidence, candidate }: { evidence: EvidenceView; candidate: CandidateEvidence }) {
   const judges = new Set(evidence.measures.filter(({ kind }) => kind === 'judge').map(({ name }) => name));
   const judged = candidate.verdicts.filter(({ measure }) => judges.has(measure));
   return (
@@ -199,11 +200,11 @@ interface PromptOf {
 }
 
 /** The judge's prompts, rendered again by the service when opened, one at a time. */
-export function JudgePromptText({ run, candidate, measure }: PromptOf) {
+function JudgePromptText({ run, candidate, measure }: PromptOf) {
   const [open, setOpen] = useState(false);
   const [question, setQuestion] = useState(0);
-  const which = new URLSearchParams({ measure, ...(question === 0 ? {} : { question: String(question) }) });
-  const path = `/v1/runs/${encodeURIComponent(run)}/candidates/${encodeURIComponent(candidate)}/judge-prompt?${which}`;
+  const query = queryOf({ measure, question: question === 0 ? null : question });
+  const path = `${runPath(run, 'candidates', candidate, 'judge-prompt')}${query}`;
   const answer = useAnswer<JudgePromptView>(open ? path : null);
   return (
     <details
