@@ -65,9 +65,10 @@ export class Conversation {
 
   /**
    * Replaces observations with a note, oldest first, never the last one, until about `limit` tokens are left: R2E-Gym's policy
-   * (arXiv 2504.07164, appendix).
+   * (arXiv 2504.07164, appendix). @param limit null = nothing is replaced
    */
-  async condense(limit: number): Promise<void> {
+  async condense(limit: number | null): Promise<void> {
+    if (limit === null) return;
     let excess = (await this.tokens()) - limit;
     for (const exchange of this.exchanges.slice(0, -1)) {
       if (excess <= 0) return;

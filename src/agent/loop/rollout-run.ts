@@ -59,6 +59,8 @@ export class RolloutRun implements AsyncDisposable {
     this.steps.length = 0;
     this.conversation = new Conversation(prompt, format, tools.tokenizer);
     for (const step of stored) {
+      // Each stored answer, and its count of input tokens, belongs to the condensed prompt.
+      await this.conversation.condense(tools.settings.limits.condense_at);
       this.container.withdraw(step.withdrawn);
       this.remember(step);
     }
@@ -86,7 +88,7 @@ export class RolloutRun implements AsyncDisposable {
     const { limits } = tools.settings;
     const hopeless = await this.hopeless(signal);
     if (hopeless !== null) return hopeless;
-    if (limits.condense_at !== null) await this.conversation.condense(limits.condense_at);
+    await this.conversation.condense(limits.condense_at);
     const asked = performance.now();
     const completion = await this.ask(signal);
     if (typeof completion === 'string') return completion;

@@ -16,6 +16,7 @@ import {
   says,
   SilentModel,
   submits,
+  usage,
 } from './rollout-world.js';
 
 describe('failures', () => {
@@ -113,6 +114,20 @@ describe('a rollout that was stopped', () => {
     expect(requests).toHaveLength(7);
     expect(requests.at(-1)?.messages.filter(({ role }) => role === 'assistant')).toHaveLength(5);
     expect(known.at(-1)).toEqual({ input_tokens: 100 * done, cached_input_tokens: 0, output_tokens: 10 * done });
+  });
+
+  it('with condensed observations asks what it would have asked without the stop', async () => {
+    const commands = ['a', 'b', 'c', 'd', 'e'];
+    const asks = async (stop: boolean): Promise<unknown> => {
+      const sandbox = logSandbox(() => exited(0, 'word '.repeat(1_500)));
+      const { run, requests } = rolloutWorld({ condense_at: 3_500 }, { sandbox });
+      // The count of a server that was sent the condensed prompt.
+      const script = commands.map((command) => ({ ...runs(command), usage: usage(3_400) }));
+      if (stop) await expect(run([...script.slice(0, 4), new Error('killed')])).rejects.toThrow('killed');
+      await run([...(stop ? script.slice(4) : script), submits]);
+      return requests.slice(-2).map(({ messages }) => messages);
+    };
+    expect(await asks(true)).toEqual(await asks(false));
   });
 
   it('at its end is not made again, under whichever name', async () => {
