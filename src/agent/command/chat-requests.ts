@@ -137,13 +137,15 @@ export function chatAnswer(request: ChatRequest, completion: Completion, id: str
   return streamed([...pieces(about, withCalls(indexed), finish_reason), ...last]);
 }
 
-function countsOf({ usage }: Completion): object | null {
+/** Of the answer alone: programs take `prompt_tokens` as the length of their conversation. */
+function countsOf({ usage, answer_usage }: Completion): object | null {
+  const own = answer_usage ?? usage;
   return (
-    usage && {
-      prompt_tokens: usage.input_tokens,
-      completion_tokens: usage.output_tokens,
-      total_tokens: usage.input_tokens + usage.output_tokens,
-      prompt_tokens_details: { cached_tokens: usage.cached_input_tokens },
+    own && {
+      prompt_tokens: own.input_tokens,
+      completion_tokens: own.output_tokens,
+      total_tokens: own.input_tokens + own.output_tokens,
+      prompt_tokens_details: { cached_tokens: own.cached_input_tokens },
     }
   );
 }

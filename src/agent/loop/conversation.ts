@@ -44,7 +44,7 @@ export class Conversation {
       tokens: null,
     });
     // Input tokens only: most of the model's reasoning is not sent back to it.
-    this.counted = completion.usage?.input_tokens ?? null;
+    this.counted = (completion.answer_usage ?? completion.usage)?.input_tokens ?? null;
   }
 
   messages(): readonly Message[] {

@@ -66,10 +66,7 @@ export class OpenAiLlmClient extends LlmClient {
     for (let attempt = 0; ; attempt += 1) {
       signal.throwIfAborted();
       const outcome = await this.#inTurn(request, signal);
-      if ('completion' in outcome) {
-        const { completion } = outcome;
-        return { ...completion, usage: sumUsage(spent, completion.usage) };
-      }
+      if ('completion' in outcome) return withUsage(outcome.completion, spent);
       const { failure, tookMs } = outcome;
       spent = sumUsage(spent, failure.usage);
       waited += tookMs;
@@ -143,6 +140,13 @@ export class OpenAiLlmClient extends LlmClient {
     const { baseUrl } = this.#options;
     return baseUrl === undefined ? 'api.openai.com' : new URL(baseUrl).host;
   }
+}
+
+/** @param spent by attempts that were broken off */
+function withUsage(completion: Completion, spent: Completion['usage']): Completion {
+  const { usage } = completion;
+  if (spent === null || usage === null) return { ...completion, usage: usage ?? spent };
+  return { ...completion, usage: sumUsage(spent, usage), answer_usage: usage };
 }
 
 function secretsOf({ apiKey, baseUrl }: OpenAiEndpoint): readonly string[] {

@@ -11,7 +11,7 @@ import { FORWARDER } from '../../../src/agent/command/forwarder.js';
 import { Lines } from '../../../src/agent/command/model-route.js';
 import { ended, exited, FakeSandbox, type FakeSessionView } from '../../fakes/fake-sandbox.js';
 import { calculatorIssue } from '../../fixtures/calculator.js';
-import { PlayedModel, rolloutWorld, says } from './rollout-world.js';
+import { PlayedModel, rolloutWorld, says, usage } from './rollout-world.js';
 
 interface Answer {
   readonly status: number;
@@ -107,7 +107,9 @@ it('a program is answered as by OpenAI, by the agent’s own model, and its call
       return 0;
     },
     ({ tools }) =>
-      tools === undefined ? says('Done.') : says('I look.', { tool_calls: [call], finish_reason: 'stop' }),
+      tools === undefined
+        ? says('Done.', { usage: usage(200), answer_usage: usage(100) })
+        : says('I look.', { tool_calls: [call], finish_reason: 'stop' }),
   );
   const { exit_reason, patch, steps } = await run();
   expect({ exit_reason, patch }).toEqual({ exit_reason: 'agent', patch: 'diff --git a/a.py b/a.py\n+1\n' });

@@ -187,9 +187,11 @@ it.each([
   const whole = chatReply([{ token: 'all of it' }]);
   const half = { ...whole, choices: [{ message: { content: 'half of' }, ...choice }] };
   const client = await clientOf((_body, index) => ({ json: index === 0 ? half : whole }));
-  const { text, usage } = await client.complete(completionRequest(), signal);
-  expect(text).toBe('all of it');
-  expect(usage).toEqual({ input_tokens: 200, cached_input_tokens: 128, output_tokens: 2 });
+  expect(await client.complete(completionRequest(), signal)).toMatchObject({
+    text: 'all of it',
+    usage: { input_tokens: 200, cached_input_tokens: 128, output_tokens: 2 },
+    answer_usage: { input_tokens: 100, cached_input_tokens: 64, output_tokens: 1 },
+  });
   expect(server.calls).toHaveLength(2);
 });
 
