@@ -109,6 +109,8 @@ export class OpenAiLlmClient extends LlmClient {
       signal.throwIfAborted();
       const failure = describeFailure(error, this.#secrets, Date.now());
       if (failure.cutWithinThoughts) return { completion: cutReply(request.model) };
+      const maxTokens = shorterAnswer(failure, request);
+      if (maxTokens !== null) return this.#attempt({ ...request, maxTokens }, signal);
       const parameter = refusedParameter(failure, request, refused);
       if (parameter === null) return { failure, tookMs: performance.now() - start };
       this.#refused.set(request.model, new Set([...(this.#refused.get(request.model) ?? []), parameter]));
@@ -239,6 +241,23 @@ function refusedParameter(
   if (asks && TOO_MANY.test(said)) return tooManyFor(topLogprobs, refused);
   if (!REFUSAL.test(detail)) return null;
   return NAMES.find((name) => !refused.has(name) && REFUSABLE[name].test(said)) ?? null;
+}
+
+/** How vLLM and SGLang state the tokens of the context and of the prompt. */
+const CONTEXT = /context length (?:is|of)(?: only)? (\d{1,9}) tokens/i;
+const PROMPT = /\b(\d{1,9}) (?:input tokens|in the messages|tokens from the input)/i;
+/** Less is no answer. */
+const SHORTEST_ANSWER = 256;
+
+/**
+ * The tokens of a shorter answer that may fit behind a prompt; null if none does. vLLM from 0.16 on counts no further than the
+ * first token that does not fit; then half of the tokens are tried. A judge's prompt can be shortened instead.
+ */
+function shorterAnswer({ detail, tooLong }: Failure, { maxTokens, purpose }: CompletionRequest): number | null {
+  if (!tooLong || purpose === 'judge') return null;
+  const room = Number(CONTEXT.exec(detail)?.[1]) - Number(PROMPT.exec(detail)?.[1]);
+  const next = room === maxTokens - 1 ? Math.floor(maxTokens / 2) : room;
+  return next >= SHORTEST_ANSWER && next < maxTokens ? next : null;
 }
 
 function tooManyFor(topLogprobs: number, refused: ReadonlySet<Refusable>): Refusable {

@@ -117,6 +117,52 @@ it.each([
   expect(server.calls).toHaveLength(1);
 });
 
+describe('an answer that does not fit behind its prompt', () => {
+  const WINDOW = 65_536;
+  /** A server with this context; `words` of the prompt's tokens and those asked for. */
+  const counting =
+    (prompt: number, words: (prompt: number, asked: number) => string): AnswerChat =>
+    ({ max_tokens: asked }) =>
+      prompt + Number(asked) <= WINDOW
+        ? { json: chatReply([{ token: 'ok' }]) }
+        : { status: 400, json: { error: { message: words(prompt, Number(asked)) } } };
+  const vllm10 = (prompt: number, asked: number): string =>
+    `This model's maximum context length is ${WINDOW} tokens. However, you requested ${prompt + asked} tokens (${prompt} in the messages, ${asked} in the completion). Please reduce the length of the messages or completion.`;
+  const vllm15 = (prompt: number, asked: number): string =>
+    `'max_tokens' or 'max_completion_tokens' is too large: ${asked}. This model's maximum context length is ${WINDOW} tokens and your request has ${prompt} input tokens (${asked} > ${WINDOW} - ${prompt}).`;
+  // These count no further than the first token that does not fit.
+  const vllm17 = (_prompt: number, asked: number): string =>
+    `You passed ${WINDOW + 1 - asked} input tokens and requested ${asked} output tokens. However, the model's context length is only ${WINDOW} tokens, resulting in a maximum input length of ${WINDOW - asked} tokens. Please reduce the length of the input prompt.`;
+  const vllm18 = (_prompt: number, asked: number): string =>
+    `This model's maximum context length is ${WINDOW} tokens. However, you requested ${asked} output tokens and your prompt contains at least ${WINDOW + 1 - asked} input tokens, for a total of at least ${WINDOW + 1} tokens. Please reduce the length of the input prompt or the number of requested output tokens.`;
+  const sglang = (prompt: number, asked: number): string =>
+    `Requested token count exceeds the model's maximum context length of ${WINDOW} tokens. You requested a total of ${prompt + asked} tokens: ${prompt} tokens from the input messages and ${asked} tokens for the completion.`;
+
+  it.each([
+    ['vLLM to 0.10', vllm10, [8_192, 5_536]],
+    ['vLLM to 0.15', vllm15, [8_192, 5_536]],
+    ['vLLM to 0.17', vllm17, [8_192, 4_096]],
+    ['vLLM', vllm18, [8_192, 4_096]],
+    ['SGLang', sglang, [8_192, 5_536]],
+  ])('is asked for with fewer tokens: %s', async (_name, words, expected) => {
+    const client = await clientOf(counting(60_000, words));
+    const request = completionRequest({ maxTokens: 8_192, purpose: 'agent' });
+    expect(await client.complete(request, signal)).toMatchObject({ text: 'ok' });
+    expect(server.calls.map(({ body }) => body.max_tokens)).toEqual(expected);
+  });
+
+  it.each([
+    ['at 256 tokens', 65_536 - 255, 'agent', vllm18, [8_192, 4_096, 2_048, 1_024, 512, 256]],
+    ['at once where the server says that fewer are left', 65_536 - 255, 'agent', sglang, [8_192]],
+    ['at once for a judge, whose prompt can be shortened', 60_000, 'judge', sglang, [8_192]],
+  ])('is given up %s', async (_name, prompt, purpose, words, expected) => {
+    const client = await clientOf(counting(prompt, words));
+    const asked = client.complete(completionRequest({ maxTokens: 8_192, purpose }), signal);
+    await expect(asked).rejects.toBeInstanceOf(ContextTooLongError);
+    expect(server.calls.map(({ body }) => body.max_tokens)).toEqual(expected);
+  });
+});
+
 it('does not take every refusal for a prompt that is too long', async () => {
   const client = await clientOf(() => ({ status: 400, json: { error: { message: 'unknown field max_length' } } }));
   await expect(client.complete(completionRequest(), signal)).rejects.toBeInstanceOf(ModelUnavailableError);
