@@ -187,19 +187,23 @@ const REJECTED_STATUS = new Set<number | undefined>([400, 413, 422]);
 const AWAY_STATUS = new Set([429, 502, 503, 504, 529]);
 /** The code of a 429 that no waiting helps: the account has no money left. */
 const NO_QUOTA = 'insufficient_quota';
-/** Codes and messages of OpenAI, Anthropic, Kimi, Z.ai, vLLM, SGLang, TGI and llama.cpp; there is no common code. */
+/** Codes and messages of services and servers; there is no common code. */
 const TOO_LONG = new RegExp(
   [
-    'context_length_exceeded',
-    '(maximum|max) (context|model) length',
+    'context[_ ]length[_ ]exceeded',
+    '(maximum|max) (context|model|prompt) length',
     "exceeds? the (available|maximum|model'?s) (allowed |context )",
-    "longer than the model'?s context",
+    "(longer|greater) than the (model'?s )?context",
     'must (be <=|have less than) .{0,40}(tokens|max_)',
     'input tokens exceed',
-    'exceeds? the context window',
+    'token count .{0,30}exceeds the (maximum|limit)',
+    'exceeds? (the context window|context limit)',
+    'context window exceeds',
     'exceeded model token limit',
     'reduce the length of the (messages|prompt|input)',
     'prompt (exceeds max length|is too long)',
+    'input is too long',
+    'range of input length',
   ].join('|'),
   'i',
 );
