@@ -39,7 +39,7 @@ export class Conversation {
     const { format } = this;
     const answered = format.answered(completion);
     this.exchanges.push({
-      answered: { ...answered, content: clipChars(answered.content, LONGEST_ANSWER) },
+      answered: { ...answered, content: clipChars(saidIn(answered), LONGEST_ANSWER) },
       observed: format.observed(completion, observation),
       tokens: null,
     });
@@ -91,6 +91,11 @@ export class Conversation {
       2 * TOKENS_OF_FRAME;
     return exchange.tokens;
   }
+}
+
+/** Mistral rejects an assistant message that has neither text nor calls, as is left of an answer of thoughts. */
+function saidIn({ content, tool_calls: calls }: Message): string {
+  return content === '' && calls === undefined ? '(no answer)' : content;
 }
 
 /** The first messages of every rollout for an issue: equal for all, so that servers can cache them. */

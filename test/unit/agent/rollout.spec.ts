@@ -242,6 +242,13 @@ describe('answers that are no action', () => {
     expect(sandbox.opens).toBe(1);
   });
 
+  it('of thoughts alone are not sent back as an empty message, which Mistral rejects', async () => {
+    const { run, requests } = rolloutWorld();
+    await run([says('<think>Hm.</think>'), says('', { reasoning: 'Hm.' }), submits]);
+    const answers = requests.at(-1)?.messages.filter(({ role }) => role === 'assistant');
+    expect(answers?.map(({ content }) => content)).toEqual(['(no answer)', '(no answer)']);
+  });
+
   it('do the first of two calls, and say so', async () => {
     const { run, requests } = rolloutWorld();
     const made = await run([says(`${runs('a').text}\n${runs('b').text}`), submits]);
