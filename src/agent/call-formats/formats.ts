@@ -1,7 +1,7 @@
 import type { FormatName } from '../../core/run/agent.js';
-import type { ToolCall } from '../../ports/llm-client.js';
+import type { Completion, ToolCall } from '../../ports/llm-client.js';
 import { type ActionFormat, inTags, type Turn } from './action-format.js';
-import { splitThought, type WrittenCall } from '../tools/action.js';
+import { type CallIn, splitThought, type WrittenCall } from '../tools/action.js';
 import { parseObject } from './lenient-json.js';
 import { findCall, type FoundCall } from './written-calls.js';
 
@@ -18,8 +18,9 @@ export const bashFormat: ActionFormat = {
   prompt: 'agent/bash',
   offersTools: false,
 
-  read({ text, reasoning }) {
-    const { thought, answer } = splitThought(text.replaceAll('\r\n', '\n'));
+  read(completion) {
+    const { reasoning } = completion;
+    const { thought, answer } = partsOf(completion, blockIn);
     const block = firstBlock(answer);
     const written = block === null ? findCall(answer) : null;
     if (written !== null) return asTurn([reasoning, thought], answer, written);
@@ -33,8 +34,24 @@ export const bashFormat: ActionFormat = {
     return { thought: thoughts, call, problem: null, action: inTags(call), more: OPEN.test(block.after) };
   },
 
-  answered: ({ text }) => ({ role: 'assistant', content: splitThought(text).answer.trim() }),
+  answered: (completion) => ({ role: 'assistant', content: partsOf(completion, blockIn).answer.trim() }),
   observed: (_completion, observation) => ({ role: 'user', content: observation }),
+};
+
+/** Thoughts and answer in the text; if the server separates the reasoning, there are none and tags are data. */
+function partsOf({ text, reasoning }: Completion, callIn: CallIn): ReturnType<typeof splitThought> {
+  const plain = callIn === blockIn ? text.replaceAll('\r\n', '\n') : text;
+  return reasoning === '' ? splitThought(plain, callIn) : { thought: '', answer: plain };
+}
+
+const callIn: CallIn = (text) => {
+  const found = findCall(text);
+  return found === null ? null : { start: found.before.length, end: found.end };
+};
+
+const blockIn: CallIn = (text) => {
+  const block = firstBlock(text);
+  return block === null ? callIn(text) : { start: block.before.length, end: text.length - block.after.length };
 };
 
 function firstBlock(text: string): { before: string; content: string; after: string } | null {
@@ -59,8 +76,9 @@ export const toolsFormat: ActionFormat = {
   prompt: 'agent/tools',
   offersTools: true,
 
-  read({ text, reasoning, tool_calls: calls }) {
-    const { thought, answer } = splitThought(text);
+  read(completion) {
+    const { reasoning, tool_calls: calls } = completion;
+    const { thought, answer } = partsOf(completion, callIn);
     const thoughts = [reasoning, thought, answer.trim()].filter((part) => part !== '').join('\n\n');
     const [first, ...others] = calls;
     if (first === undefined) return writtenOut([reasoning, thought], answer);
@@ -73,12 +91,16 @@ export const toolsFormat: ActionFormat = {
   },
 
   // Only the first call is kept, since servers reject a history with an unanswered call.
-  answered: ({ text, reasoning, tool_calls: calls }) => ({
-    role: 'assistant',
-    content: splitThought(text).answer.trim(),
-    ...(calls[0] === undefined || reasoning === '' ? {} : { reasoning }),
-    ...(calls[0] === undefined ? {} : { tool_calls: [{ ...calls[0], arguments: sound(calls[0].arguments) }] }),
-  }),
+  answered: (completion) => {
+    const {
+      reasoning,
+      tool_calls: [first],
+    } = completion;
+    const content = partsOf(completion, callIn).answer.trim();
+    if (first === undefined) return { role: 'assistant', content };
+    const tool_calls = [{ ...first, arguments: sound(first.arguments) }];
+    return { role: 'assistant', content, ...(reasoning === '' ? {} : { reasoning }), tool_calls };
+  },
   observed: ({ tool_calls: [first] }, observation) =>
     first === undefined
       ? { role: 'user', content: observation }
@@ -117,8 +139,9 @@ export const xmlFormat: ActionFormat = {
   prompt: 'agent/xml',
   offersTools: false,
 
-  read({ text, reasoning }) {
-    const { thought, answer } = splitThought(text);
+  read(completion) {
+    const { reasoning } = completion;
+    const { thought, answer } = partsOf(completion, callIn);
     const found = findCall(answer);
     const thoughts = [reasoning, thought, (found?.before ?? answer).trim()].filter((part) => part !== '').join('\n\n');
     if (found === null) return { thought: thoughts, call: null, problem: XML_NUDGE, action: '', more: false };
@@ -127,7 +150,7 @@ export const xmlFormat: ActionFormat = {
   },
 
   // Thoughts are not sent back to the model: its chat template would drop them too.
-  answered: ({ text }) => ({ role: 'assistant', content: splitThought(text).answer.trim() }),
+  answered: (completion) => ({ role: 'assistant', content: partsOf(completion, callIn).answer.trim() }),
   observed: (_completion, observation) => ({ role: 'user', content: observation }),
 };
 

@@ -20,6 +20,8 @@ export interface FoundCall {
   readonly call: WrittenCall;
   /** The text before the call. */
   readonly before: string;
+  /** Where the call ends in the text. */
+  readonly end: number;
   /** The call as written if it was in function tags; null for every other format. */
   readonly written: string | null;
   /** Whether another call follows. */
@@ -45,7 +47,7 @@ export function findCall(given: string): FoundCall | null {
   if (read === null) return null;
   const { call, written, end, others = false } = read;
   const before = text.slice(0, start === -1 ? (read as { start?: number }).start : start);
-  return { call, written, before, more: others || OPENING.test(text.slice(end)) };
+  return { call, written, before, end, more: others || OPENING.test(text.slice(end)) };
 }
 
 /** Removes the prefix of `<minimax:invoke …>` and the like. */

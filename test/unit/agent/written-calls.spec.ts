@@ -1,10 +1,12 @@
 import { readAction } from '../../../src/agent/tools/action.js';
+import { inTags } from '../../../src/agent/call-formats/action-format.js';
 import { ACTION_FORMATS } from '../../../src/agent/call-formats/formats.js';
 import { findCall } from '../../../src/agent/call-formats/written-calls.js';
 import type { Completion } from '../../../src/ports/llm-client.js';
 import { WRITTEN_CASES } from '../../fixtures/written-calls.js';
 import { says } from './rollout-world.js';
 
+const { xml, tools, bash } = ACTION_FORMATS;
 const answer = (text: string): Completion => says(text);
 
 it.each(WRITTEN_CASES)('$name', ({ text, meant, told, more = false, format }) => {
@@ -50,4 +52,41 @@ it('of any text are sought in linear time', () => {
   for (const text of hostile) findCall(text);
   // Quadratic time would be minutes.
   expect(performance.now() - start).toBeLessThan(60_000);
+});
+
+describe('thinking tags inside a call', () => {
+  const command = (text: string): string => inTags({ name: 'execute_bash', parameters: { command: text } });
+  const block = (text: string): string => `\`\`\`bash\n${text}\n\`\`\``;
+  const json = (text: string): string =>
+    `<tool_call>{"name": "execute_bash", "arguments": {"command": "${text}"}}</tool_call>`;
+  const TAGS = ['grep -rn <think> src', 'grep -rn </think> src', 'grep -e <think> -e </think>', 'echo [/THINK]'];
+
+  it.each(TAGS)('are data: %s', (text) => {
+    for (const [format, written] of [
+      [xml, command(text)],
+      [tools, json(text)],
+      [bash, block(text)],
+    ] as const) {
+      for (const before of ['', 'I look.\n', '<think>Where?</think>\n', 'Where?</think>\n', '[THINK]Where?[/THINK]']) {
+        const said = answer(before + written);
+        expect(format.read(said).call?.parameters.command).toBe(format === bash ? `${text}\n` : text);
+        expect(format.answered(said).content).toBe((/think/i.test(before) ? '' : before) + written);
+      }
+    }
+  });
+
+  it('of a call that the model only thought of end the thought', () => {
+    for (const draft of ['<function=execute_bash><parameter=command>ls', command('ls'), '<function=finish>']) {
+      for (const opening of ['<think>', '']) {
+        const said = answer(`${opening}I could write ${draft} or not.</think>\n${command('pwd')}`);
+        expect(xml.read(said).call?.parameters).toEqual({ command: 'pwd' });
+        expect(xml.answered(said).content).toBe(command('pwd'));
+      }
+    }
+  });
+
+  it('and in prose are left alone if the server separates the reasoning', () => {
+    const said = says(`The parser drops <think>.\n${command('ls')}`, { reasoning: 'Where?' });
+    for (const format of [xml, tools]) expect(format.read(said).call?.parameters).toEqual({ command: 'ls' });
+  });
 });
