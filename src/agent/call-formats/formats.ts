@@ -22,7 +22,7 @@ export const bashFormat: ActionFormat = {
     const { reasoning } = completion;
     const { thought, answer } = partsOf(completion, blockIn);
     const block = firstBlock(answer);
-    const written = block === null ? findCall(answer) : null;
+    const written = block === null ? callOf(completion, answer) : null;
     if (written !== null) return asTurn([reasoning, thought], answer, written);
     const thoughts = [reasoning, thought, (block?.before ?? answer).trim()].filter((part) => part !== '').join('\n\n');
     if (block === null) return { thought: thoughts, call: null, problem: BASH_NUDGE, action: '', more: false };
@@ -42,6 +42,11 @@ export const bashFormat: ActionFormat = {
 function partsOf({ text, reasoning }: Completion, callIn: CallIn): ReturnType<typeof splitThought> {
   const plain = callIn === blockIn ? text.replaceAll('\r\n', '\n') : text;
   return reasoning === '' ? splitThought(plain, callIn) : { thought: '', answer: plain };
+}
+
+/** The call in an answer's text, where a server without a tool parser leaves it. */
+function callOf({ finish_reason }: Completion, answer: string): FoundCall | null {
+  return findCall(answer, finish_reason === 'length');
 }
 
 const callIn: CallIn = (text) => {
@@ -81,7 +86,7 @@ export const toolsFormat: ActionFormat = {
     const { thought, answer } = partsOf(completion, callIn);
     const thoughts = [reasoning, thought, answer.trim()].filter((part) => part !== '').join('\n\n');
     const [first, ...others] = calls;
-    if (first === undefined) return writtenOut([reasoning, thought], answer);
+    if (first === undefined) return asTurn([reasoning, thought], answer, callOf(completion, answer));
     const call = asCall(first);
     if (call === null) {
       const problem = `The arguments of ${first.name.slice(0, 80)} are not a JSON object, so nothing was done.`;
@@ -106,11 +111,6 @@ export const toolsFormat: ActionFormat = {
       ? { role: 'user', content: observation }
       : { role: 'tool', tool_call_id: first.id, content: observation },
 };
-
-/** A server without a tool parser leaves the call in the text. */
-function writtenOut(thoughts: readonly string[], answer: string): Turn {
-  return asTurn(thoughts, answer, findCall(answer));
-}
 
 function asTurn(thoughts: readonly string[], answer: string, found: FoundCall | null): Turn {
   const thought = [...thoughts, (found?.before ?? answer).trim()].filter((part) => part !== '').join('\n\n');
@@ -142,7 +142,7 @@ export const xmlFormat: ActionFormat = {
   read(completion) {
     const { reasoning } = completion;
     const { thought, answer } = partsOf(completion, callIn);
-    const found = findCall(answer);
+    const found = callOf(completion, answer);
     const thoughts = [reasoning, thought, (found?.before ?? answer).trim()].filter((part) => part !== '').join('\n\n');
     if (found === null) return { thought: thoughts, call: null, problem: XML_NUDGE, action: '', more: false };
     const { call, written, more } = found;

@@ -8,6 +8,8 @@ export interface Read {
   /** The call as written if it was in function tags; null for every other format. */
   readonly written: string | null;
   readonly end: number;
+  /** Whether the text ends before the call does. */
+  readonly unended?: boolean;
   /** Whether it is the first of a list. */
   readonly others?: boolean;
 }

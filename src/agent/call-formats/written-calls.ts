@@ -38,13 +38,14 @@ export interface FoundCall {
  * - special tokens of other families, and unmarked calls (`vendor-calls.ts`)
  *
  * A server with a matching tool parser returns API calls instead, but many run without one.
+ * @param isCut whether the answer reached its token limit, so that a call without its end may lack parameters
  */
-export function findCall(given: string): FoundCall | null {
+export function findCall(given: string, isCut = false): FoundCall | null {
   const text = withoutPrefix(given);
   const start = text.search(OPENING);
   if (text.length - Math.max(0, start) > LONGEST_CALL) return null;
   const read = start === -1 ? unmarkedCall(text) : markedCall(text, start);
-  if (read === null) return null;
+  if (read === null || (isCut && read.unended === true)) return null;
   const { call, written, end, others = false } = read;
   const before = text.slice(0, start === -1 ? (read as { start?: number }).start : start);
   return { call, written, before, end, more: others || OPENING.test(text.slice(end)) };
@@ -66,7 +67,7 @@ const OPENING = new RegExp(`<(?:function=|function name=|invoke name=|tool_call>
 
 /**
  * A closing tag counts only where the grammar continues after it, so that code containing one stays whole. A call cut short by
- * the end of the answer (or a stop sequence) counts if at least its last parameter was closed.
+ * a stop sequence counts if at least its last parameter was closed.
  */
 function inFunctionTags(text: string, start: number): Read | null {
   const opening = text.startsWith('<invoke', start) ? '<invoke' : '<function';
@@ -99,7 +100,7 @@ function withParameters(
     if (text.startsWith(END_TOOL_CALL, next) && Object.keys(parameters).length > 0) return done(next);
     const parameter = headerAt(text, next, '<parameter');
     if (parameter === null) {
-      return next < text.length || Object.keys(parameters).length === 0 ? null : done(next);
+      return next < text.length || Object.keys(parameters).length === 0 ? null : { ...done(next), unended: true };
     }
     const close = closingOf(text, parameter.end, closing) ?? unclosed(text, parameter.end, closing);
     if (close === null) return null;
@@ -182,7 +183,7 @@ function withArguments(text: string, from: number, closing: string): Read | null
   const written = name.trim();
   if (written === '' || written.length > LONGEST_NAME) return null;
   const after = end === -1 ? text.length : end + closing.length;
-  return { call: { name: written, parameters }, written: null, end: after };
+  return { call: { name: written, parameters }, written: null, end: after, unended: end === -1 };
 }
 
 function skipBlanks(text: string, from: number): number {

@@ -54,6 +54,19 @@ it('of any text are sought in linear time', () => {
   expect(performance.now() - start).toBeLessThan(60_000);
 });
 
+it.each([
+  ['function tags', '<function=file_editor><parameter=command>str_replace</parameter><parameter=old_str>x</parameter>'],
+  ['keys and values', '<tool_call>execute_bash<arg_key>command</arg_key><arg_value>rm -r build/old'],
+])(
+  'a call without its end is none if the answer was cut off, and one if a stop sequence ended it: %s',
+  (_name, text) => {
+    for (const format of [xml, tools, bash]) {
+      expect(format.read(says(text, { finish_reason: 'length' })).call).toBeNull();
+      expect(format.read(answer(text)).call).not.toBeNull();
+    }
+  },
+);
+
 describe('thinking tags inside a call', () => {
   const command = (text: string): string => inTags({ name: 'execute_bash', parameters: { command: text } });
   const block = (text: string): string => `\`\`\`bash\n${text}\n\`\`\``;
