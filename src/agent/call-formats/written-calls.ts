@@ -5,6 +5,8 @@ import { jsonCall, type Read, unmarkedCall, VENDOR_OPENING, vendorCall } from '.
 
 /** Longer calls are rejected: no agent writes a call of this size. */
 const LONGEST_CALL = 1_000_000;
+/** No tool has nearly as many; an unclosed one is followed to the end of the call. */
+const MOST_PARAMETERS = 100;
 const LONGEST_NAME = 200;
 const END_PARAMETER = '</parameter>';
 const TOOL_CALL = '<tool_call>';
@@ -93,7 +95,7 @@ function withParameters(
   const done = (end: number): Read => {
     return { call: { name, parameters }, written: plain ? text.slice(start, end).trim() : null, end };
   };
-  for (let at = from; ;) {
+  for (let [at, count] = [from, 0]; count <= MOST_PARAMETERS; count += 1) {
     const next = skipBlanks(text, at);
     if (text.startsWith(closing, next)) return done(next + closing.length);
     // The closing function tag is missing before `</tool_call>`.
@@ -107,6 +109,7 @@ function withParameters(
     parameters[parameter.name] = valueOf(parameter.name, text.slice(parameter.end, close.at));
     at = close.next;
   }
+  return null;
 }
 
 /** Parses `<NAME=x>` and `<NAME name="x" …>`. */

@@ -94,6 +94,7 @@ describe('function tags', () => {
       `<function=x>${'<parameter=path>'.repeat(50_000)}`,
       `<function=x><parameter=command>${'</parameter>\n\n\n'.repeat(60_000)}</parameter></function>`,
       `<function=x><parameter=command>${'\n<parameter=x>'.repeat(60_000)}</function>`,
+      `<function=x>${'\n<parameter=path></parameter> a'.repeat(30_000)}</function>`,
       `<tool_call>{"a": "${'</tool_call>'.repeat(60_000)}`,
       `<tool_call>x${'<arg_key>a</arg_key>\n\n'.repeat(40_000)}`,
       '<tool_call>'.repeat(80_000),
@@ -107,6 +108,12 @@ describe('function tags', () => {
   it('are refused in a call of more than a million characters', () => {
     const huge = inTags({ name: 'execute_bash', parameters: { command: 'x'.repeat(1_000_001) } });
     expect(xml.read(completion(huge)).call).toBeNull();
+  });
+
+  it('are refused in a call of more than a hundred parameters', () => {
+    const call = (count: number): string => `<function=x>${'\n<parameter=path>a'.repeat(count)}</function>`;
+    expect(callOf(call(100))).not.toBeNull();
+    expect(callOf(call(101))).toBeNull();
   });
 });
 
