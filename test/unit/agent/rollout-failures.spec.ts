@@ -26,6 +26,20 @@ describe('failures', () => {
     expect(sandbox.openNow).toBe(0);
   });
 
+  it('of a server that broke off an answer do not count towards the context', async () => {
+    const { run, requests } = rolloutWorld({ max_tokens: 5_000 });
+    const made = await run([{ ...runs('a'), usage: usage(8_000), answer_usage: usage(4_000) }, submits]);
+    expect(made).toMatchObject({ exit_reason: 'agent', steps: [{ input_tokens: 8_000 }, {}] });
+    expect(requests[1]?.maxTokens).toBeGreaterThan(500);
+  });
+
+  it('of a server to take an empty message are avoided: thoughts alone are sent back as no answer', async () => {
+    const { run, requests } = rolloutWorld();
+    await run([says('<think>Hm.</think>'), says('', { reasoning: 'Hm.' }), submits]);
+    const answers = requests.at(-1)?.messages.filter(({ role }) => role === 'assistant');
+    expect(answers?.map(({ content }) => content)).toEqual(['(no answer)', '(no answer)']);
+  });
+
   it('of a container are mended: it is rebuilt from the actions so far', async () => {
     const sandbox = logSandbox();
     sandbox.failExec(3, new SandboxLostError('gone'));
