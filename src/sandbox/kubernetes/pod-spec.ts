@@ -226,18 +226,28 @@ const RESULT = '/dev/shm/.bestk';
  * The preparation starts at once: the node takes up to a second to report that a container runs, about as long as the
  * preparation itself. Its exit code goes through a pipe, so that a reader waits for it.
  *
+ * Its arguments include what the agent must not know (the set-up patch, the names of hidden tests), and every process
+ * in the container may read those of all others in /proc. So the first process replaces itself by `WATCH`, and the
+ * preparation's own process keeps the pipe open until it has ended.
+ */
+const BEGIN = String.raw`
+watch=$1 life=$2 most=$3
+shift 3
+if [ $# -gt 0 ]; then
+  mkdir -m 700 ${RESULT} && mkfifo ${RESULT}/code
+  { "$@" >${RESULT}/out 2>${RESULT}/err; code=$?; exec >${RESULT}/code; echo "$code"; } &
+fi
+exec /bin/sh -c "$watch" bestk "$life" "$most"`;
+
+/*
  * The shell waits and reaps, and execs a sleep if its own is killed (see docker/limits.ts). A child process counts
  * files, since the cluster's disk limit counts bytes and an empty file has none. It polls the node's free inodes, which
  * is cheap, and counts the container's files only when enough inodes are gone. Code that kills this child is still
  * subject to the node's own protection (eviction at `nodefs.inodesFree`).
  */
-const SCRIPT = String.raw`
-result=${RESULT} since=${RESULT}-since life=$1 most=$2
-shift 2
-if [ $# -gt 0 ]; then
-  mkdir -m 700 "$result" && mkfifo "$result/code"
-  { "$@" >"$result/out" 2>"$result/err"; echo $? >"$result/code"; } &
-fi
+const WATCH = String.raw`
+since=${RESULT}-since life=$1 most=$2
+[ ! -d ${RESULT} ] || : >${RESULT}/begun
 trap '' HUP INT QUIT TERM
 free() { df -iP / 2>/dev/null | while read -r _ _ _ n _; do echo "$n"; done | tail -n 1; }
 count() { find / -xdev -cnewer "$since" 2>/dev/null | head -n "$most" | wc -l; }
@@ -255,8 +265,8 @@ wait $! && exit 0
 exec sleep "$life"`;
 
 const COLLECT = String.raw`
-until [ -p "$1/code" ]; do sleep 1; done
-read -r code <"$1/code"
+until [ -e "$1/begun" ]; do sleep 1; done
+code=$(cat "$1/code")
 cat "$1/out"
 cat "$1/err" >&2
 rm -rf "$1"
@@ -270,5 +280,6 @@ export const PREPARED = ['/bin/sh', '-c', COLLECT, 'sh', RESULT];
  * may be empty.
  */
 export function firstProcess(lifeS: number, diskMb: number, preparation: readonly string[]): string[] {
-  return ['/bin/sh', '-c', SCRIPT, 'bestk', String(lifeS), String(diskMb * ENTRIES_PER_MIB), ...preparation];
+  const most = String(diskMb * ENTRIES_PER_MIB);
+  return ['/bin/sh', '-c', BEGIN, 'bestk', WATCH, String(lifeS), most, ...preparation];
 }
