@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
 
 const GUID = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
-const OPCODE = { binary: 2, close: 8 } as const;
+const OPCODE = { binary: 2, close: 8, ping: 9, pong: 10 } as const;
 
 /** One exec as the server sees it. */
 export interface ServedExec {
@@ -16,6 +16,8 @@ export interface ServedExec {
   readonly command: readonly string[];
   /** Messages of the client, the byte of the channel first. */
   readonly received: Buffer[];
+  /** Pings of the client. */
+  pings: number;
   /** Whether the client closed the connection, or sent an end of a stream. */
   ended: boolean;
   send(channel: number, bytes: Uint8Array): void;
@@ -38,6 +40,8 @@ export interface FakeApiOptions {
   readonly onExec?: (exec: ServedExec) => void;
   /** Status with which the n-th connection, from 1, is refused; undefined = it is taken. */
   readonly refuse?: (nth: number) => number | undefined;
+  /** As a connection that is dead without a word: pings get no answer. */
+  readonly ignoresPings?: boolean;
   /** Answers everything else. */
   readonly onRequest?: RequestListener;
 }
@@ -61,7 +65,7 @@ export async function fakeApiServer(options: FakeApiOptions): Promise<FakeApiSer
       `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept}\r\nSec-WebSocket-Protocol: ${protocol}\r\n\r\n`,
     );
     const command = new URL(request.url ?? '', 'http://x').searchParams.getAll('command');
-    const exec = served(socket, protocol, command);
+    const exec = served(socket, { protocol, command, ignoresPings: options.ignoresPings ?? false });
     execs.push(exec);
     options.onExec?.(exec);
   });
@@ -79,11 +83,14 @@ export async function fakeApiServer(options: FakeApiOptions): Promise<FakeApiSer
   };
 }
 
-function served(socket: Duplex, protocol: string, command: readonly string[]): ServedExec {
+function served(
+  socket: Duplex,
+  { ignoresPings, ...given }: Pick<ServedExec, 'protocol' | 'command'> & { readonly ignoresPings: boolean },
+): ServedExec {
   const exec: ServedExec = {
-    protocol,
-    command,
+    ...given,
     received: [],
+    pings: 0,
     ended: false,
     send: (channel, bytes) => void socket.write(message(channel, bytes)),
     sendHalf: (channel, bytes) => void socket.write(message(channel, bytes).subarray(0, bytes.length / 2)),
@@ -95,7 +102,10 @@ function served(socket: Duplex, protocol: string, command: readonly string[]): S
     rest = Buffer.concat([rest, chunk]);
     for (let taken = takeFrame(rest); taken !== null; taken = takeFrame(rest)) {
       rest = rest.subarray(taken.length);
-      if (taken.opcode === OPCODE.close || taken.payload[0] === 255) exec.ended = true;
+      if (taken.opcode === OPCODE.ping) {
+        exec.pings += 1;
+        if (!ignoresPings) socket.write(Buffer.from([0x80 | OPCODE.pong, 0]));
+      } else if (taken.opcode === OPCODE.close || taken.payload[0] === 255) exec.ended = true;
       else exec.received.push(taken.payload);
     }
   });

@@ -14,9 +14,15 @@ const CANNOT_RUN = 126;
 const NOT_STARTED =
   /resource temporarily unavailable|cannot allocate memory|OOM-killed|fork\/exec|executable file not found|no such file|permission denied|exec format/i;
 
+const PING_MS = 15_000;
+/** A connection is dead once this many successive pings were sent and nothing at all has arrived. */
+const UNANSWERED = 4;
+
 /** The members of the web socket used here. */
 interface Socket {
   send(data: Uint8Array): void;
+  ping(): void;
+  on(event: 'message' | 'pong', listener: () => void): void;
   terminate(): void;
   onclose: (() => void) | null;
 }
@@ -25,6 +31,8 @@ export interface ExecTarget {
   readonly pod: string;
   /** Size limit of a single file. */
   readonly maxFileBytes: number;
+  /** Time between two pings; 15 s by default. */
+  readonly pingMs?: number;
 }
 
 /**
@@ -46,9 +54,37 @@ export async function startExec(
   };
   if (signal.aborted) stop();
   signal.throwIfAborted();
-  socket.onclose = streams.close;
+  const stopPings = keepAlive(socket, target.pingMs ?? PING_MS);
+  socket.onclose = () => {
+    stopPings();
+    streams.close();
+  };
   if (plan.stdin !== undefined) sendAll(socket, plan.stdin);
   return { stdout: streams.stdout, stderr: streams.stderr, exit: exitOf(streams), stop };
+}
+
+/**
+ * Pings the server, so that no router or load balancer drops the connection of a silent command as idle, and closes a
+ * connection that was dropped without notice: the end of its command would never arrive.
+ */
+function keepAlive(socket: Socket, everyMs: number): () => void {
+  let unanswered = 0;
+  const heard = (): void => {
+    unanswered = 0;
+  };
+  socket.on('message', heard);
+  socket.on('pong', heard);
+  const timer = setInterval(() => {
+    if (unanswered === UNANSWERED) {
+      socket.terminate();
+      return;
+    }
+    unanswered += 1;
+    socket.ping();
+  }, everyMs);
+  return () => {
+    clearInterval(timer);
+  };
 }
 
 /** The web socket rejects with an event that contains the error. */

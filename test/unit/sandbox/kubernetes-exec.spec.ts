@@ -8,6 +8,7 @@ import { cluster } from '../../system/sandbox/kubernetes-harness.js';
 const V4 = 'v4.channel.k8s.io';
 const V5 = 'v5.channel.k8s.io';
 const SUCCESS = Buffer.from('{"status":"Success"}');
+const PING_MS = 100;
 const go = new AbortController().signal;
 
 /** What the server says when the command ended with `code`. */
@@ -34,7 +35,8 @@ describe('the exec channel', () => {
     server = await fakeApiServer({ protocols: [V5, V4], ...options });
     const client = new KubernetesClient({ ...cluster, kubeconfig: server.kubeconfig, namespace: undefined });
     const plan = { argv: ['cat'], outputBytes: 1_000_000, ...(stdin && { stdin }) };
-    return client.attempts((to, givenUp) => startExec(to, { pod: 'p', maxFileBytes: 1024 }, plan, givenUp), go, 10_000);
+    const target = { pod: 'p', maxFileBytes: 1024, pingMs: PING_MS };
+    return client.attempts((to, givenUp) => startExec(to, target, plan, givenUp), go, 10_000);
   };
 
   describe.each([[V5], [V4]])('under %s', (protocol) => {
@@ -156,6 +158,25 @@ describe('the exec channel', () => {
       },
     });
     await expect(running.exit).rejects.toBeInstanceOf(SandboxLostError);
+  });
+
+  it('that answers no pings is dead and leaves no exit code', async () => {
+    const running = await start({ ignoresPings: true });
+    await expect(running.exit).rejects.toBeInstanceOf(SandboxLostError);
+    expect(server?.execs[0]?.pings).toBeGreaterThan(1);
+  });
+
+  it('stays open for a silent command while pings are answered', async () => {
+    const running = await start({
+      onExec: (exec) => {
+        const look = setInterval(() => {
+          if (exec.pings < 8) return;
+          clearInterval(look);
+          exec.send(3, SUCCESS);
+        }, 5);
+      },
+    });
+    expect(await running.exit).toBe(0);
   });
 
   it.each([
