@@ -3,7 +3,7 @@ import { PassThrough } from 'node:stream';
 import type { CoreV1Api, Exec, KubeConfig, NetworkingV1Api, VersionApi, Watch } from '@kubernetes/client-node';
 import { abortable, pause, unlimitedListeners, withDeadline } from '../../core/async/time.js';
 import { BadInputError } from '../../core/errors/errors.js';
-import { askedMs, clusterFailure, isPassing, statusOf } from './failure.js';
+import { askedMs, clusterFailure, isAlreadyThere, isPassing, statusOf } from './failure.js';
 import type { ClusterOptions, NetworkPolicy, Pod } from './pod-spec.js';
 import { backOffMs } from '../../core/async/retries.js';
 
@@ -37,7 +37,7 @@ export class KubernetesClient {
     return gitVersion;
   }
 
-  /** A conflict means that an earlier attempt created the pod and its answer was lost: names are unique. */
+  /** A pod that is already there was created by an earlier attempt whose answer was lost: names are unique. */
   async createPod(pod: Pod, signal: AbortSignal): Promise<void> {
     const create = async ({ core, namespace }: Connection, givenUp: AbortSignal): Promise<void> => {
       await core.createNamespacedPod({ namespace, body: pod });
@@ -46,7 +46,7 @@ export class KubernetesClient {
     try {
       await this.attempts(create, signal);
     } catch (error) {
-      if (statusOf(error) !== 409) throw error;
+      if (!isAlreadyThere(error)) throw error;
     }
   }
 
@@ -56,7 +56,7 @@ export class KubernetesClient {
       ({ core, namespace }) =>
         core
           .deleteNamespacedPod({ namespace, name, gracePeriodSeconds: 0, propagationPolicy: 'Background' })
-          .catch(unless(404)),
+          .catch(unless(isMissing)),
       NEVER,
     );
   }
@@ -107,9 +107,9 @@ export class KubernetesClient {
   async ensureNetworkPolicy(body: NetworkPolicy): Promise<boolean> {
     const { name } = body.metadata;
     const made = await this.call(async ({ networking, namespace }) => {
-      const found = await networking.readNamespacedNetworkPolicy({ namespace, name }).catch(unless(404));
+      const found = await networking.readNamespacedNetworkPolicy({ namespace, name }).catch(unless(isMissing));
       if (found !== undefined) return true;
-      await networking.createNamespacedNetworkPolicy({ namespace, body }).catch(unless(409));
+      await networking.createNamespacedNetworkPolicy({ namespace, body }).catch(unless(isAlreadyThere));
       return true;
     }, NEVER).catch((error: unknown) => {
       if (error instanceof Error && statusOf(error.cause) === 403) return false;
@@ -151,11 +151,15 @@ export class KubernetesClient {
   }
 }
 
-function unless(status: number): (error: unknown) => undefined {
+function unless(isFine: (error: unknown) => boolean): (error: unknown) => undefined {
   return (error) => {
-    if (statusOf(error) !== status) throw error;
+    if (!isFine(error)) throw error;
     return undefined;
   };
+}
+
+function isMissing(error: unknown): boolean {
+  return statusOf(error) === 404;
 }
 
 const ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount';

@@ -34,18 +34,28 @@ export function statusOf(error: unknown): number | null {
   return said === null ? null : Number(said[1]);
 }
 
+/** The API server's own words; empty if it did not answer. */
+function answerOf(error: unknown): { readonly message?: unknown; readonly reason?: unknown } {
+  const { body } = (error ?? {}) as ApiError;
+  return (typeof body === 'string' ? asJson(body) : body) ?? {};
+}
+
 /** The API server's message, or the error of the connection. */
 export function messageOf(error: unknown): string {
-  const { body } = (error ?? {}) as ApiError;
-  const status = typeof body === 'string' ? asJson(body) : body;
-  const said = (status as { message?: unknown } | null | undefined)?.message;
+  const said = answerOf(error).message;
   if (typeof said === 'string' && said !== '') return said;
   return error instanceof Error ? error.message : String(error);
 }
 
-/** Whether a retry may succeed: no answer, too many requests, or a server error. */
+/** There is an object of this name. The server also uses 409 for writes that it did not make, such as those to a busy quota. */
+export function isAlreadyThere(error: unknown): boolean {
+  return statusOf(error) === 409 && answerOf(error).reason === 'AlreadyExists';
+}
+
+/** Whether a retry may succeed: no answer, too many requests, a conflict with another write, or a server error. */
 export function isPassing(error: unknown): boolean {
   const status = statusOf(error);
+  if (status === 409) return !isAlreadyThere(error);
   if (status !== null) return status === 429 || status >= 500;
   const { code } = error as ApiError;
   return typeof code === 'string' && /^(E[A-Z_]+|UND_ERR_\w+)$/.test(code);

@@ -48,4 +48,17 @@ describe('calls to the API server', () => {
     for (let tries = 0; requests.length < 2 && tries < 100; tries += 1) await sleep(20);
     expect(requests).toEqual(['POST /api/v1/namespaces/n/pods', expect.stringMatching(/^DELETE .*\/pods\/late\?/)]);
   });
+
+  it.each([
+    ['AlreadyExists', 1],
+    ['Conflict', 2],
+  ])('that make a pod take 409 %s for what it says', async (reason, attempts) => {
+    let asked = 0;
+    const client = await clientOf((_, response) => {
+      const status = (asked += 1) === 1 ? 409 : 201;
+      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify({ reason }));
+    });
+    await client.createPod({ metadata: { name: 'one' } }, new AbortController().signal);
+    expect(asked).toBe(attempts);
+  });
 });
