@@ -92,14 +92,20 @@ export class KubernetesClient {
         else reject(error);
       };
       const path = `/api/v1/namespaces/${namespace}/pods`;
-      watch.watch(path, { ...query }, onObject, onDone).then((request) => {
-        const onAbort = (): void => {
-          request.abort();
-          reject(signal.reason as Error);
-        };
-        if (signal.aborted) onAbort();
-        else unlimitedListeners(signal).addEventListener('abort', onAbort, { once: true });
-      }, reject);
+      const request = watch.watch(path, { ...query }, onObject, onDone);
+      // The request can be aborted only once its answer has begun, for which the SDK waits without limit.
+      const onAbort = (): void => {
+        reject(signal.reason as Error);
+        request.then(
+          (begun) => {
+            begun.abort();
+          },
+          () => undefined,
+        );
+      };
+      request.catch(reject);
+      if (signal.aborted) onAbort();
+      else unlimitedListeners(signal).addEventListener('abort', onAbort, { once: true });
     });
   }
 

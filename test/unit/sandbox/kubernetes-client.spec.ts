@@ -61,4 +61,12 @@ describe('calls to the API server', () => {
     await client.createPod({ metadata: { name: 'one' } }, new AbortController().signal);
     expect(asked).toBe(attempts);
   });
+
+  it('that watch end when they are given up, even if the server never begins its answer', async () => {
+    const stop = new AbortController();
+    const client = await clientOf(() => {
+      stop.abort(new Error('silent'));
+    });
+    await expect(client.watchPods({}, () => undefined, stop.signal)).rejects.toThrow('silent');
+  });
 });
