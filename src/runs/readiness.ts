@@ -47,7 +47,8 @@ interface Seen {
   readonly work: ReadyReport['work'];
 }
 
-const ANSWER_WITHIN_MS = 3_000;
+/** How long the report waits for an engine or model server. */
+export const ANSWER_WITHIN_MS = 3_000;
 /** Anyone may poll: results are cached for this long, and looked up once. */
 const FRESH_MS = 2_000;
 const STALLED_AFTER_S = 60;
