@@ -25,7 +25,11 @@ export class KubernetesClient {
   calls = 0;
   #connection: Promise<Connection> | null = null;
 
-  constructor(private readonly options: ClusterOptions) {}
+  /** @param callMs longest wait for the answer to one request */
+  constructor(
+    private readonly options: ClusterOptions,
+    private readonly callMs = CALL_TIMEOUT_MS,
+  ) {}
 
   connection(): Promise<Connection> {
     this.#connection ??= connectCluster(this.options);
@@ -39,14 +43,17 @@ export class KubernetesClient {
 
   /** A pod that is already there was created by an earlier attempt whose answer was lost: names are unique. */
   async createPod(pod: Pod, signal: AbortSignal): Promise<void> {
-    const create = async ({ core, namespace }: Connection, givenUp: AbortSignal): Promise<void> => {
+    let isWanted = true;
+    const create = async ({ core, namespace }: Connection): Promise<void> => {
       await core.createNamespacedPod({ namespace, body: pod });
-      if (givenUp.aborted) await this.deletePod(pod.metadata?.name ?? '');
+      if (!isWanted) await this.deletePod(pod.metadata?.name ?? '');
     };
     try {
       await this.attempts(create, signal);
     } catch (error) {
-      if (!isAlreadyThere(error)) throw error;
+      if (isAlreadyThere(error)) return;
+      isWanted = false;
+      throw error;
     }
   }
 
@@ -146,7 +153,7 @@ export class KubernetesClient {
       signal.throwIfAborted();
       this.calls += 1;
       try {
-        return await withDeadline(CALL_TIMEOUT_MS, signal, (either) => abortable(work(connection, either), either));
+        return await withDeadline(this.callMs, signal, (either) => abortable(work(connection, either), either));
       } catch (error) {
         signal.throwIfAborted();
         const waitMs = backOffMs(attempt, askedMs(error), Math.random);

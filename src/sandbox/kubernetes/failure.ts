@@ -1,4 +1,4 @@
-import { unlimitedListeners } from '../../core/async/time.js';
+import { DeadlineError, unlimitedListeners } from '../../core/async/time.js';
 import {
   EngineUnavailableError,
   ImagePullError,
@@ -57,6 +57,7 @@ export function isPassing(error: unknown): boolean {
   const status = statusOf(error);
   if (status === 409) return !isAlreadyThere(error);
   if (status !== null) return status === 429 || status >= 500;
+  if (error instanceof DeadlineError) return true;
   const { code } = error as ApiError;
   return typeof code === 'string' && /^(E[A-Z_]+|UND_ERR_\w+)$/.test(code);
 }

@@ -31,6 +31,7 @@ export class Pods {
   readonly #pending: FairSemaphore;
   readonly #quotaTurn = new FairSemaphore(1);
   #running = 0;
+  readonly #left = new Set<string>();
 
   constructor(
     private readonly client: KubernetesClient,
@@ -70,11 +71,24 @@ export class Pods {
   /** Removes a pod created by `raise`. */
   async remove(name: string): Promise<void> {
     try {
-      await this.client.deletePod(name);
+      await this.delete(name);
     } finally {
       this.#running -= 1;
       this.watch.forget(name);
     }
+  }
+
+  /** Names of pods that could not be deleted so far. */
+  get left(): readonly string[] {
+    return [...this.#left];
+  }
+
+  async delete(name: string): Promise<void> {
+    await this.client.deletePod(name).catch((error: unknown) => {
+      this.#left.add(name);
+      throw error;
+    });
+    this.#left.delete(name);
   }
 
   async #tryOne<T>(pod: Pod, enough: Enough<T>, patience: StartPatience): Promise<Seen<T>> {
@@ -87,7 +101,7 @@ export class Pods {
       return seen;
     } finally {
       if (seen === null || seen.rejected !== undefined) {
-        await this.client.deletePod(name).catch(() => undefined);
+        await this.delete(name).catch(() => undefined);
         this.watch.forget(name);
       }
     }

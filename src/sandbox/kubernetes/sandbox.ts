@@ -66,8 +66,9 @@ export class KubernetesSandbox extends ContainerSandbox {
   async sweep(): Promise<number> {
     const { pods, clusterMs } = await this.#client.listPods(OURS);
     const stale = pods.filter((pod) => isStale(pod, this.#options.cluster.worker, clusterMs));
-    for (const { metadata } of stale) await this.#client.deletePod(metadata?.name ?? '');
-    return stale.length;
+    const names = new Set([...stale.map(({ metadata }) => metadata?.name ?? ''), ...this.#pods.left]);
+    for (const name of names) await this.#pods.delete(name);
+    return names.size;
   }
 
   async engineVersion(): Promise<string> {

@@ -1,4 +1,4 @@
-import type { RequestListener } from 'node:http';
+import type { RequestListener, ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { KubernetesClient } from '../../../src/sandbox/kubernetes/client.js';
 import { fakeApiServer, type FakeApiServer } from '../../fakes/exec-server.js';
@@ -9,9 +9,9 @@ describe('calls to the API server', () => {
 
   afterEach(() => server?.close());
 
-  const clientOf = async (onRequest: RequestListener): Promise<KubernetesClient> => {
+  const clientOf = async (onRequest: RequestListener, callMs?: number): Promise<KubernetesClient> => {
     server = await fakeApiServer({ protocols: [], onRequest });
-    return new KubernetesClient({ ...cluster, kubeconfig: server.kubeconfig, namespace: undefined });
+    return new KubernetesClient({ ...cluster, kubeconfig: server.kubeconfig, namespace: undefined }, callMs);
   };
 
   it('wait as long as they are asked to, and are counted', async () => {
@@ -60,6 +60,21 @@ describe('calls to the API server', () => {
     });
     await client.createPod({ metadata: { name: 'one' } }, new AbortController().signal);
     expect(asked).toBe(attempts);
+  });
+
+  it('that get no answer are made again, and a pod made late by an earlier attempt stays', async () => {
+    const requests: string[] = [];
+    let late: ServerResponse | undefined;
+    const client = await clientOf(({ method = '' }, response) => {
+      requests.push(method);
+      if (late === undefined) late = response;
+      else response.writeHead(409, { 'content-type': 'application/json' }).end('{"reason":"AlreadyExists"}');
+    }, 500);
+    await client.createPod({ metadata: { name: 'one' } }, new AbortController().signal);
+    late?.writeHead(201, { 'content-type': 'application/json' }).end('{}');
+    await sleep(300);
+    expect(new Set(requests)).toEqual(new Set(['POST']));
+    expect(requests.length).toBeGreaterThan(1);
   });
 
   it('that watch end when they are given up, even if the server never begins its answer', async () => {

@@ -1,3 +1,5 @@
+import type { RequestListener } from 'node:http';
+import { json } from 'node:stream/consumers';
 import { KubernetesSandbox } from '../../../src/sandbox/kubernetes/sandbox.js';
 import { OWNER } from '../../../src/sandbox/container/sandbox-owner.js';
 import { fakeApiServer, type FakeApiServer } from '../../fakes/exec-server.js';
@@ -7,6 +9,11 @@ import { cluster } from '../../system/sandbox/kubernetes-harness.js';
 const MADE = Date.parse('2026-01-01T00:00:00Z');
 const LIFE_S = 600;
 const HOUR_S = 3600;
+const RUNNING = {
+  status: {
+    containerStatuses: [{ name: 'sandbox', imageID: `x/y@sha256:${'a'.repeat(64)}`, state: { running: {} } }],
+  },
+};
 const after = (seconds: number): Date => new Date(MADE + seconds * 1000);
 
 describe('sweep by time', () => {
@@ -49,5 +56,54 @@ describe('sweep by time', () => {
   it('leaves a living one when the clock of this machine jumps', async () => {
     Date.now = () => after(HOUR_S).getTime();
     expect(await sweepAt({ startTime: after(1) }, { 'bestk.owner': OWNER }, at(2))).toBe(0);
+  });
+});
+
+describe('a pod of this process', () => {
+  interface Made {
+    readonly metadata: { readonly labels: object; readonly ownerReferences?: object };
+  }
+  let pods: Made[];
+  let deletions: string[];
+  let refusals: number;
+  let server: FakeApiServer;
+
+  beforeEach(async () => {
+    [pods, deletions, refusals] = [[], [], 0];
+    server = await fakeApiServer({
+      protocols: [],
+      onRequest: (request, response) => {
+        void answer(request, response);
+      },
+    });
+  });
+
+  const answer: (...given: Parameters<RequestListener>) => Promise<void> = async (request, response) => {
+    const { method, url = '' } = request;
+    if (method === 'DELETE') deletions.push(new URL(url, 'http://x').pathname.split('/').at(-1) ?? '');
+    if (method === 'POST') pods.push({ ...((await json(request)) as Made), ...RUNNING });
+    const status = method === 'DELETE' && refusals-- > 0 ? 403 : 200;
+    response.writeHead(status, { 'content-type': 'application/json' });
+    if (url.includes('watch=true')) response.flushHeaders();
+    else response.end(JSON.stringify({ metadata: { resourceVersion: '1' }, items: pods }));
+  };
+
+  afterEach(() => server.close());
+
+  const withSandbox = async (use: (sandbox: KubernetesSandbox) => Promise<void>): Promise<void> => {
+    const worker = { name: 'w', uid: 'uid-1' };
+    const options = { ...cluster, kubeconfig: server.kubeconfig, namespace: undefined, worker };
+    const sandbox = new KubernetesSandbox({ concurrency: 1, limits, ttlS: LIFE_S, cluster: options });
+    await use(sandbox).finally(() => sandbox.closeAll());
+  };
+
+  it('is removed by a sweep if its removal failed', async () => {
+    refusals = 1;
+    await withSandbox(async (sandbox) => {
+      await expect(sandbox.describeImage('x/y:1', new AbortController().signal)).rejects.toThrow();
+      expect(await sandbox.sweep()).toBe(1);
+      expect(await sandbox.sweep()).toBe(0);
+    });
+    expect(deletions).toEqual([deletions[0], deletions[0]]);
   });
 });
