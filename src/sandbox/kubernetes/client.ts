@@ -180,6 +180,8 @@ const ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount';
 /** The SDK's clients for one cluster. */
 export interface Connection {
   readonly namespace: string;
+  /** The process runs in a pod of the same cluster and namespace. */
+  readonly isOwn: boolean;
   readonly core: CoreV1Api;
   readonly networking: NetworkingV1Api;
   readonly version: VersionApi;
@@ -193,8 +195,11 @@ export async function connectCluster(options: ClusterOptions): Promise<Connectio
   const config = new KubeConfig();
   load(config, options);
   keepAgents(config as unknown as AgentMaker);
+  const home = config.getContextObject(config.getCurrentContext())?.namespace ?? 'default';
+  const { namespace = home } = options;
   return {
-    namespace: options.namespace ?? config.getContextObject(config.getCurrentContext())?.namespace ?? 'default',
+    namespace,
+    isOwn: isInPod(options) && namespace === home,
     core: config.makeApiClient(CoreV1Api),
     networking: config.makeApiClient(NetworkingV1Api),
     version: config.makeApiClient(VersionApi),
@@ -224,10 +229,15 @@ function sockets({ handler }: Exec): Exec['handler'] {
   return Object.assign(handler, { streams: nobodys });
 }
 
+/** Whether the account of this process's pod is used. */
+function isInPod({ kubeconfig }: Pick<ClusterOptions, 'kubeconfig'>): boolean {
+  return kubeconfig === undefined && existsSync(`${ACCOUNT}/token`);
+}
+
 function load(config: KubeConfig, { kubeconfig, context }: ClusterOptions): void {
   try {
     if (kubeconfig !== undefined) config.loadFromFile(kubeconfig);
-    else if (existsSync(`${ACCOUNT}/token`)) config.loadFromCluster();
+    else if (isInPod({ kubeconfig })) config.loadFromCluster();
     else config.loadFromDefault();
     if (context !== undefined) config.setCurrentContext(context);
   } catch (error) {

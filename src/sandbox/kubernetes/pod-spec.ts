@@ -43,7 +43,7 @@ export const PodTemplate = z.strictObject({
 });
 export type PodTemplate = z.infer<typeof PodTemplate>;
 
-/** The pod that this process runs in. It owns its sandboxes' pods, so the cluster removes them with it. */
+/** The pod that this process runs in. If it owns its sandboxes' pods, the cluster removes them with it. */
 export interface WorkerPod {
   readonly name: string;
   readonly uid: string;
@@ -94,6 +94,8 @@ export interface PodPlan {
   readonly ttlS: number;
   /** Command that starts with the pod; may be empty. */
   readonly preparation: readonly string[];
+  /** Whether the worker, if there is one, owns the pod. The cluster deletes pods whose owner is not in their namespace. */
+  readonly isOwned: boolean;
 }
 
 /**
@@ -105,7 +107,7 @@ export function podOf(plan: PodPlan, options: ClusterOptions): Pod {
   const { imagePullPolicy, resources: asked, ...template } = options.pod;
   requireImageReference(image);
   return {
-    metadata: { name, ...podLabels(purpose, options.worker), ...ownedBy(options) },
+    metadata: { name, ...podLabels(purpose, options.worker), ...(plan.isOwned && ownedBy(options)) },
     spec: {
       ...template,
       restartPolicy: 'Never',

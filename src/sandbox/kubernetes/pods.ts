@@ -46,16 +46,17 @@ export class Pods {
    * @throws SandboxUnschedulableError, ImagePullError, BadInputError, SandboxLostError, EngineUnavailableError
    */
   async raise<T>(
-    plan: Omit<PodPlan, 'name'>,
+    plan: Omit<PodPlan, 'name' | 'isOwned'>,
     enough: Enough<T>,
     signal: AbortSignal,
   ): Promise<{ readonly name: string; readonly value: T }> {
+    const { isOwn: isOwned } = await this.client.connection();
     const release = await this.#pending.take(signal);
     const patience = new StartPatience(this.options.startS ?? START_S, () => this.#running > 0, signal);
     try {
       for (let attempt = 1; ; attempt += 1) {
         const name = `bestk-${randomUUID()}`;
-        const seen = await this.#tryOne(podOf({ ...plan, name }, this.options), enough, patience);
+        const seen = await this.#tryOne(podOf({ ...plan, name, isOwned }, this.options), enough, patience);
         if (seen.rejected === undefined) {
           this.#running += 1;
           return { name, value: seen.value };

@@ -107,7 +107,7 @@ export class KubernetesSandbox extends ContainerSandbox {
     return { container, imageId: id };
   }
 
-  #plan({ image, purpose, preparation, separatesUsers = false, ...lasting }: Wanted): Omit<PodPlan, 'name'> {
+  #plan({ image, purpose, preparation, separatesUsers = false, ...lasting }: Wanted) {
     return { image, purpose, preparation, separatesUsers, limits: this.limits, ttlS: this.lifetimeS(lasting) };
   }
 

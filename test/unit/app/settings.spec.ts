@@ -31,7 +31,7 @@ describe('settings of a cluster', () => {
     });
     const plan = { name: 'p', image: 'i:1', purpose: 'test', separatesUsers: true, ttlS: 60, preparation: [] };
     const limits = { cpus: 2, memoryMb: 256, diskMb: 64, pids: 100, outputBytes: 1 };
-    const { spec } = podOf({ ...plan, limits }, cluster);
+    const { spec } = podOf({ ...plan, limits, isOwned: true }, cluster);
     expect(spec).toMatchObject({
       nodeSelector: { pool: 'sandboxes' },
       tolerations: [{ key: 'a', operator: 'Exists', effect: 'NoSchedule' }],

@@ -106,4 +106,13 @@ describe('a pod of this process', () => {
     });
     expect(deletions).toEqual([deletions[0], deletions[0]]);
   });
+
+  it('names the worker as its owner only in the worker’s own namespace, where the cluster finds it', async () => {
+    await withSandbox(async (sandbox) => {
+      await sandbox.describeImage('x/y:1', new AbortController().signal);
+    });
+    const [pod] = pods;
+    expect(pod?.metadata.labels).toMatchObject({ 'bestk.worker': 'uid-1' });
+    expect(pod?.metadata.ownerReferences).toBeUndefined();
+  });
 });
