@@ -1,4 +1,6 @@
 import { existsSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import type { CoreV1Api, Exec, KubeConfig, NetworkingV1Api, VersionApi, Watch } from '@kubernetes/client-node';
 import { abortable, pause, unlimitedListeners, withDeadline } from '../../core/async/time.js';
@@ -236,9 +238,8 @@ function isInPod({ kubeconfig }: Pick<ClusterOptions, 'kubeconfig'>): boolean {
 
 function load(config: KubeConfig, { kubeconfig, context }: ClusterOptions): void {
   try {
-    if (kubeconfig !== undefined) config.loadFromFile(kubeconfig);
-    else if (isInPod({ kubeconfig })) config.loadFromCluster();
-    else config.loadFromDefault();
+    if (isInPod({ kubeconfig })) config.loadFromCluster();
+    else config.loadFromFile(kubeconfig ?? join(homedir(), '.kube', 'config'));
     if (context !== undefined) config.setCurrentContext(context);
   } catch (error) {
     throw new BadInputError(`cannot be read: ${error instanceof Error ? error.message : String(error)}`, {

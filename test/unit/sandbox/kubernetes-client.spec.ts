@@ -1,4 +1,7 @@
+import { existsSync } from 'node:fs';
 import type { RequestListener, ServerResponse } from 'node:http';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { KubernetesClient } from '../../../src/sandbox/kubernetes/client.js';
 import { fakeApiServer, type FakeApiServer } from '../../fakes/exec-server.js';
@@ -83,5 +86,16 @@ describe('calls to the API server', () => {
       stop.abort(new Error('silent'));
     });
     await expect(client.watchPods({}, () => undefined, stop.signal)).rejects.toThrow('silent');
+  });
+});
+
+// With a kubeconfig in its usual place a call of this test would reach that cluster.
+const withoutCluster = existsSync(join(homedir(), '.kube/config')) ? it.skip : it;
+
+withoutCluster('a process without kubeconfig and account is told what is missing', async () => {
+  const { pod } = cluster;
+  await expect(new KubernetesClient({ pod }).version()).rejects.toMatchObject({
+    code: 'bad-input',
+    place: { field: 'KUBECONFIG', file: '~/.kube/config' },
   });
 });
