@@ -82,6 +82,8 @@ export function clusterFailure(error: unknown): Error {
 const LOOK_MS = 1_000;
 /** How long the kubelet may retry pulling from a registry with transient failures. */
 const PULL_MS = 60_000;
+/** While the kubelet waits before its next attempt, older versions no longer give the cause. */
+const NO_CAUSE = /Back-off pulling image "[^"]*"$/;
 
 /**
  * How long a pod may take to start. While other pods of bestk run, the cluster is full rather than stuck, so the limit
@@ -110,10 +112,15 @@ export class StartPatience {
     this.#trouble = new SandboxUnschedulableError(detail);
   }
 
-  pullFailed(error: ImagePullError): void {
+  /** @param failed null if no pull has failed, or one succeeded after that */
+  pulling(failed: ImagePullError | null): void {
+    if (failed === null) {
+      this.#pullSince = null;
+      return;
+    }
+    if (this.#pullSince === null || !NO_CAUSE.test(failed.message)) this.#trouble = failed;
     this.#pullSince ??= performance.now();
-    this.#trouble = error;
-    if (!error.retryable) this.fail(error);
+    if (!failed.retryable) this.fail(failed);
   }
 
   /** Gives up waiting. */

@@ -162,8 +162,8 @@ function look<T>(pod: Pod | null, enough: Enough<T>, patience: StartPatience): S
 }
 
 function tell(patience: StartPatience, unschedulable: string | null, pull: ImagePullError | null): void {
-  if (pull !== null) patience.pullFailed(pull);
-  else if (unschedulable !== null) patience.noRoom(unschedulable);
+  patience.pulling(pull);
+  if (unschedulable !== null) patience.noRoom(unschedulable);
 }
 
 function failure(error: unknown, signal: AbortSignal): unknown {

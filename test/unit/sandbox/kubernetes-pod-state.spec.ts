@@ -1,6 +1,9 @@
-import { imageOf, stateOf } from '../../../src/sandbox/kubernetes/failure.js';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { imageOf, StartPatience, stateOf } from '../../../src/sandbox/kubernetes/failure.js';
 import type { Pod } from '../../../src/sandbox/kubernetes/pod-spec.js';
 
+/** Longer than the time between two looks at the clock. */
+const LOOKED_MS = 1_200;
 const spec = { containers: [{ name: 'sandbox', image: 'some/image:1' }] };
 
 function podWith(status: object, metadata = {}): Pod {
@@ -115,5 +118,41 @@ describe('the image of a pod', () => {
     ['', null],
   ])('%s', (imageID, image) => {
     expect(imageOf(podWith({ containerStatuses: [{ name: 'sandbox', image: '', imageID }] }))).toEqual(image);
+  });
+});
+
+describe('how long a pod may take to start', () => {
+  let patience: StartPatience;
+
+  beforeEach(() => {
+    patience = new StartPatience(0, () => true, new AbortController().signal);
+  });
+
+  afterEach(() => {
+    patience.stop();
+  });
+
+  const pull = (reason: string, message: string): void => {
+    const state = stateOf(waiting(reason, message));
+    patience.pulling(state.kind === 'waiting' ? state.pull : null);
+  };
+  const end = (): Promise<unknown> =>
+    new Promise((resolve) => {
+      patience.signal.addEventListener('abort', () => {
+        resolve(patience.signal.reason);
+      });
+    });
+
+  it('ends with the reason why the image cannot be pulled, also while the kubelet waits to try again', async () => {
+    pull('ErrImagePull', 'dial tcp: lookup registry: no such host');
+    pull('ImagePullBackOff', 'Back-off pulling image "some/image:1"');
+    expect(await end()).toMatchObject({ message: expect.stringContaining('no such host') as string });
+  });
+
+  it('does not count a pull that succeeded later', async () => {
+    pull('ErrImagePull', 'dial tcp: lookup registry: no such host');
+    pull('ContainerCreating', '');
+    await sleep(LOOKED_MS);
+    expect(patience.signal.aborted).toBe(false);
   });
 });
