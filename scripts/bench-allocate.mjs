@@ -180,13 +180,13 @@ const resampled = (() => {
     return ks.map((k) => savedAt(k, equal, greedy) ?? -Infinity);
   });
 })();
-console.log('\n| K | Best@K of equal shares | fewer rollouts | 95 % over issues | less cost |\n|---|---|---|---|---|');
+console.log('\n| K | Best@K of equal shares | fewer rollouts | 95% over issues | less cost |\n|---|---|---|---|---|');
 for (const [at, k] of ks.entries()) {
   const equal = curves['0 equal'];
   const best = equal[Math.round(((equal.length - 1) * k) / K)] / pool.length;
   const spread = resampled.map((row) => row[at]).sort((a, b) => a - b);
   const [low, high] = [0.025, 0.975].map((share) => spread[Math.floor(share * (spread.length - 1))] ?? 0);
   console.log(
-    `| ${k} | ${(100 * best).toFixed(2)} | ${percent(savedAt(k, equal, curves['0 rollouts']))} % | ${percent(low)} to ${percent(high)} | ${percent(savedAt(k, curves['1 equal'], curves['1 cost']))} % |`,
+    `| ${k} | ${(100 * best).toFixed(2)} | ${percent(savedAt(k, equal, curves['0 rollouts']))}% | ${percent(low)} to ${percent(high)} | ${percent(savedAt(k, curves['1 equal'], curves['1 cost']))}% |`,
   );
 }

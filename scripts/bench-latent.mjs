@@ -3,10 +3,10 @@
 //
 // A pool has 8 candidates. Each is right with probability p, p itself Beta(2, 3) a pool; a wrong one is wrong in one of four
 // ways (the first twice as common as the second, and so on), so that wrong ones agree with each other, too. Ten tests:
-//   telling      20 %      passes a right one (97 %); each way of being wrong gets through with 40 %, the same for all of it
-//   toxic        t %       fails a right one (95 %); each way of being wrong gets through with 60 %
+//   telling      20%      passes a right one (97%); each way of being wrong gets through with 40%, the same for all of it
+//   toxic        t %       fails a right one (95%); each way of being wrong gets through with 60%
 //   indifferent  the rest  passes everybody, or nobody, half of them each
-// and every outcome is turned round with 2 %. t is 0, 3, 10, 20, 30 in the rows below: of 86 tests written for real issues none was toxic.
+// and every outcome is turned round with 2%. t is 0, 3, 10, 20, 30 in the rows below: of 86 tests written for real issues none was toxic.
 // Pools in which all or none are right are left out: there is nothing to pick. A tie counts as the chance of a right pick.
 import { below, seededRandom } from '../dist/src/core/random.js';
 import { Pool } from '../dist/verifiers/hybrid/pool.js';
@@ -90,15 +90,15 @@ function experiment(toxicOf, seed) {
 
 const percent = (value) => `${(100 * value).toFixed(1)}`;
 console.log(
-  'SIMULATED. Best@8 in %, 1,000 pools a row; the gain is latent minus pass count with a paired 95 % interval.\n',
+  'SIMULATED. Best@8 in %, 1,000 pools a row; the gain is latent minus pass count with a paired 95% interval.\n',
 );
 console.log(`| toxic | ${Object.keys(SCORES).join(' | ')} | gain |\n|${'---|'.repeat(Object.keys(SCORES).length + 2)}`);
 const CASES = [
-  ['0 %', () => 0],
-  ['3 %', () => 0.03],
-  ['10 %', () => 0.1],
-  ['20 %', () => 0.2],
-  ['30 %', () => 0.3],
+  ['0%', () => 0],
+  ['3%', () => 0.03],
+  ['10%', () => 0.1],
+  ['20%', () => 0.2],
+  ['30%', () => 0.3],
 ];
 let failed = false;
 for (const [name, toxicOf] of CASES) {

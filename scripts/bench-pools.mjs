@@ -67,7 +67,7 @@ function describePool(name, report) {
     '',
     `${coverage.issues} issues of ${coverage.repos} repositories, ${coverage.candidates} patches (${coverage.without_patch} without a source change); regression known for ${coverage.known.regression}. ` +
       `Pass@1 ${interval(report.pass_at_k['1'])}, Pass@all ${interval(report.pass_at_k[last])}. ` +
-      `Right and wrong candidates on ${sensitive.issues} issues (${percent(sensitive.share)} %), where random picks are right in ${percent(sensitive.pass_at_1)} %.`,
+      `Right and wrong candidates on ${sensitive.issues} issues (${percent(sensitive.share)}%), where random picks are right in ${percent(sensitive.pass_at_1)}%.`,
     '',
     presetTable(report),
     '',
@@ -87,7 +87,7 @@ function distinctTable(report) {
 }
 
 function cardLine({ auc, brier, ece, picked_right, mean_confidence, folds }) {
-  return `Learned combiner on unseen repositories (${folds} folds): AUC ${auc.toFixed(3)}, Brier ${brier.toFixed(3)}, ECE ${ece.toFixed(3)}; its picks are right in ${percent(picked_right)} %; its mean confidence is ${percent(mean_confidence)} %.`;
+  return `Learned combiner on unseen repositories (${folds} folds): AUC ${auc.toFixed(3)}, Brier ${brier.toFixed(3)}, ECE ${ece.toFixed(3)}; its picks are right in ${percent(picked_right)}%; its mean confidence is ${percent(mean_confidence)}%.`;
 }
 
 function poolTables() {
@@ -156,7 +156,7 @@ function matrixTable() {
   );
   const { issues, share } = report.selector_sensitive;
   console.log(
-    `\nRight and wrong candidates on ${issues} of ${report.issues} issues (${percent(share)} %); a candidate costs $${report.equal_best.mean_candidate_cost.toFixed(3)} on average. ${report.coverage.ungraded_candidates} candidates not graded.\n`,
+    `\nRight and wrong candidates on ${issues} of ${report.issues} issues (${percent(share)}%); a candidate costs $${report.equal_best.mean_candidate_cost.toFixed(3)} on average. ${report.coverage.ungraded_candidates} candidates not graded.\n`,
   );
 }
 

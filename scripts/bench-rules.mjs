@@ -3,10 +3,10 @@
 // (candidates.jsonl and labels.jsonl by name). Prints the tables of docs/benchmarks-rules.md and how long a selection takes.
 //
 // A simulated pool: K candidates, each right with p, p itself Beta(2, 3) a pool. A wrong one is wrong in one of four ways, the
-// first the most common. Two candidates of one way make the same change with 30 %. A judge's log-odds are normal with means
-// ±d²/2 and variance d², so that they are calibrated and have the AUC of the row. Of ten tests 40 % (good) or 10 % (weak) are
-// telling: they pass a right one with 97 %, and each way of being wrong with 40 %, the same for all of it. The others pass all
-// or none; 2 % of all outcomes are turned round. 95 % of the right and 67 % of the wrong keep the existing tests. Size and
+// first the most common. Two candidates of one way make the same change with 30%. A judge's log-odds are normal with means
+// ±d²/2 and variance d², so that they are calibrated and have the AUC of the row. Of ten tests 40% (good) or 10% (weak) are
+// telling: they pass a right one with 97%, and each way of being wrong with 40%, the same for all of it. The others pass all
+// or none; 2% of all outcomes are turned round. 95% of the right and 67% of the wrong keep the existing tests. Size and
 // steps say nothing. Pools in which all or none are right are in the confidence's figures alone.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -143,7 +143,7 @@ function table(title, header, rows) {
   console.log(`\n${title}\n\n${tableOf(header, rows)}`);
 }
 
-/** ECE of the confidence, and how often returned patches are right at 50, 75 and 100 % coverage, the surest first. */
+/** ECE of the confidence, and how often returned patches are right at 50, 75 and 100% coverage, the surest first. */
 function confidenceOf(returned) {
   if (returned.length === 0) return [0, ...Array.from({ length: 4 }, () => '–')];
   const quality = new ProbabilityQuality();
@@ -227,7 +227,7 @@ for (const [name, issues] of Object.entries(real)) {
 const sets = { simulated: all(({ k }) => k === 8), ...real };
 table(
   'Confidence: ECE, and how often returned patches are right at each coverage',
-  ['issues', 'preset', 'likelihoods', 'returned', 'ECE', 'right at 50 %', '75 %', '100 %'],
+  ['issues', 'preset', 'likelihoods', 'returned', 'ECE', 'right at 50%', '75%', '100%'],
   Object.entries(sets).flatMap(([name, issues]) =>
     ['deepswe', 'bayes'].map(findPreset).flatMap((preset) => [
       [name, preset.name, 'stated', ...confidenceOf(returnedBy(issues, preset))],

@@ -87,7 +87,7 @@ async function experiment({ k, p, bias, noise, shared }, seed) {
 console.log(
   `SIMULATED judge, ${POOLS} pools with a choice each, ${PIVOTS} pivots, equal calls, and all K(K − 1) pairs; top-1 right in %`,
 );
-console.log('| K | p | bias | noise | shared | calls | grading | tournament | difference (95 %) | all pairs |');
+console.log('| K | p | bias | noise | shared | calls | grading | tournament | difference (95%) | all pairs |');
 console.log('|---|---|---|---|---|---|---|---|---|---|');
 const settings = [4, 8, 16].flatMap((k) =>
   [0, 0.5].flatMap((shared) => [0.4, 0.8].map((bias) => ({ k, p: 0.4, bias, noise: 0.6, shared }))),

@@ -31,7 +31,7 @@ try {
   const delays = await eventsToPixels(browser);
   const share = (of) => Math.round(delays[Math.floor(of * (delays.length - 1))]);
   console.log(
-    `event to pixel, 20 a second ${share(0.5)} ms, 95 % within ${share(0.95)} ms, all within ${share(1)} ms (aim 300)`,
+    `event to pixel, 20 a second ${share(0.5)} ms, 95% within ${share(0.95)} ms, all within ${share(1)} ms (aim 300)`,
   );
   await benchPage(false);
   sizes();

@@ -33,7 +33,7 @@ for (const { source } of files) folders.set(dirname(source), (folders.get(dirnam
 const crowded = [...folders].filter(([, count]) => count > SIDE_BY_SIDE);
 
 console.log(`${files.length} files, ${files.reduce((sum, { lines }) => sum + lines, 0)} lines`);
-console.log(`${single.length} files with one importer (${Math.round((100 * single.length) / files.length)} %)`);
+console.log(`${single.length} files with one importer (${Math.round((100 * single.length) / files.length)}%)`);
 list(
   `files under ${SMALL} lines with one importer`,
   crumbs.map(({ source, lines }) => `${lines} ${source}`),

@@ -35,7 +35,7 @@ export async function benchReads({ database, folder, short }) {
     console.log(`reads: ${perSecond}/s for ${seconds} s beside ${atOnce} event streams: ${errors.length} errors`);
     console.log(`  all: ${show(tally.of())} (aim: p99 50)`);
     for (const name of tally.names().sort()) console.log(`  ${name}: ${show(tally.of(name))}`);
-    console.log(`  CPU of the service: ${((100 * cpu) / (memory.length - 1)).toFixed(0)} % of a core`);
+    console.log(`  CPU of the service: ${((100 * cpu) / (memory.length - 1)).toFixed(0)}% of a core`);
     console.log(`  runs followed to their end: ${streams.of('stream').count}`);
     for (const kind of ['rss', 'heapUsed']) console.log(`  ${kind}: ${trend(memory.map((usage) => usage[kind]))}`);
     for (const error of errors.slice(0, 5)) console.error(`  ${error}`);

@@ -6,12 +6,12 @@ export const SETS = {
   'all tests': (columns) => [columns],
   // Every pair, so that nobody's luck counts.
   '2 tests': (columns) => columns.flatMap((a, i) => columns.slice(i + 1).map((b) => [a, b])),
-  '30 % toxic': spoilt,
+  '30% toxic': spoilt,
 };
 
 /**
  * Ten tests of which three are toxic. Those three are SIMULATED from the labels: each fails what is right and passes, for
- * each way of being wrong (candidates that the real tests do not tell apart), with 60 %.
+ * each way of being wrong (candidates that the real tests do not tell apart), with 60%.
  */
 function spoilt(columns, candidates) {
   const random = seededRandom(1);

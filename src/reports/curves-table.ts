@@ -13,7 +13,7 @@ import type { SavedRun, Sealed } from '../io/saved-runs/saved-run.js';
 import { labelled, type ScoredIssue } from '../statistics/curves/scored-issue.js';
 import { ImportLabels } from './labels.js';
 
-/** Human-readable output of `bestk curves`. Rates are percentages, with the 95 % interval over issues in brackets. */
+/** Human-readable output of `bestk curves`. Rates are percentages, with the 95% interval over issues in brackets. */
 export function curvesTable(report: CurvesReport): string {
   const { coverage, settings } = report;
   return [
@@ -27,10 +27,10 @@ export function curvesTable(report: CurvesReport): string {
     `Coverage: ${counted(coverage.issues, 'issue')} of ${counted(coverage.repos, 'repository', 'repositories')}, ${counted(coverage.candidates, 'candidate')}; ` +
       `${counted(coverage.issues_without_candidates, 'issue')} without candidates, ${coverage.issues_below_largest_k} with fewer than ` +
       `${settings.ks.at(-1) ?? 1}, ${counted(coverage.ungraded_candidates, 'candidate')} without a label (excluded)`,
-    `Selector-sensitive issues: ${report.selector_sensitive.issues} (${percent(report.selector_sensitive.share)} %)`,
+    `Selector-sensitive issues: ${report.selector_sensitive.issues} (${percent(report.selector_sensitive.share)}%)`,
     settings.interval === 'bootstrap'
-      ? `Intervals: 95 %, ${settings.resamples} bootstrap resamples of issues, seed ${settings.seed}`
-      : 'Intervals: 95 %, normal approximation over issues',
+      ? `Intervals: 95%, ${settings.resamples} bootstrap resamples of issues, seed ${settings.seed}`
+      : 'Intervals: 95%, normal approximation over issues',
   ].join('\n');
 }
 
@@ -143,7 +143,7 @@ export function reliabilityTable(
     table([['fitted on', 'right', 'wrong'], ...behind]),
     '',
     `Returned patches on held-out repositories (${counted(card.issues, 'issue')}, ${counted(card.folds, 'fold')}):`,
-    table([['confidence', 'patches', 'mean', 'right (95 %)'], ...bins]),
+    table([['confidence', 'patches', 'mean', 'right (95%)'], ...bins]),
     '',
     `Right: ${share(card.picked_right)}, mean confidence: ${share(card.mean_confidence)}. ECE ${share(card.ece)}, Brier ${share(card.brier)}, AUC ${share(card.auc)}`,
     `Calibration: ${out}`,

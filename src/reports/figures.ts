@@ -1,9 +1,9 @@
-/** `0.4218` as `42.2 %`. */
+/** `0.4218` as `42.2%`. */
 export function percent(rate: number | null | undefined, digits = 1): string {
-  return rate === null || rate === undefined ? '–' : `${(100 * rate).toFixed(digits)} %`;
+  return rate === null || rate === undefined ? '–' : `${(100 * rate).toFixed(digits)}%`;
 }
 
-/** `42.2 % (38.0 to 46.5)`. */
+/** `42.2% (38.0 to 46.5)`. */
 export function withInterval(given: { value: number; low: number | null; high: number | null } | null): string {
   if (given === null) return '–';
   const { value, low, high } = given;

@@ -139,7 +139,7 @@ export function armSentences({ arms, comparisons }: ArmsReport): readonly string
   return [
     right === null
       ? `${selected}; nothing has been graded.`
-      : `${selected}; ${known}, with Wilson’s 95 % interval. ${pass}.`,
+      : `${selected}; ${known}, with Wilson’s 95% interval. ${pass}.`,
     ...comparisons.map(
       ({ arm, difference, issues_in_both, only_first, only_other, p, p_holm }) =>
         `Against ${arm}: ${points(difference)} on ${counted(issues_in_both, 'issue')} (${only_first} right only here, ${only_other} only there; McNemar ${pValue(p)}${adjusted(p_holm)}).`,

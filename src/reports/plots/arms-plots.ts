@@ -40,7 +40,7 @@ function passPlot(report: ArmsReport): Plot | null {
   return {
     name: 'arms-curves',
     title: 'Pass@K, and the selected patches',
-    note: 'Lines: probability that at least one of K random candidates is right, over graded issues. Marks at the ends: share of selected patches that are right, with Wilson’s 95 % interval.',
+    note: 'Lines: probability that at least one of K random candidates is right, over graded issues. Marks at the ends: share of selected patches that are right, with Wilson’s 95% interval.',
     spec: passSpec(
       points.filter(({ arm }) => names.includes(arm)),
       selected.filter(({ arm }) => names.includes(arm)).map(({ arm, k, right }) => ({ arm, k, ...right })),
@@ -153,7 +153,7 @@ function bestPlot(curves: readonly BenchmarkCurve[]): Plot | null {
   return {
     name: 'arms-best',
     title: 'Best@K: what each arm selects from K of its candidates',
-    note: `Probability that the arm’s rule returns a right patch from K random candidates, ties averaged, over graded issues. Bands: Wilson’s 95 % intervals${banded}.`,
+    note: `Probability that the arm’s rule returns a right patch from K random candidates, ties averaged, over graded issues. Bands: Wilson’s 95% intervals${banded}.`,
     spec: bestSpec(drawn),
     table: {
       columns: ['arm', 'k', 'Best@K', 'low', 'high'],
@@ -216,7 +216,7 @@ function spentPlot({ arms }: ArmsReport): Plot | null {
   return {
     name: 'arms-cost',
     title: 'Selected patches that are right, against cost',
-    note: 'Share of selected patches that are right, with Wilson’s 95 % interval, over the cost per finished issue. Stored answers cost nothing and are not counted.',
+    note: 'Share of selected patches that are right, with Wilson’s 95% interval, over the cost per finished issue. Stored answers cost nothing and are not counted.',
     spec: spentSpec(values.slice(0, MOST_LINES), unit),
     table: {
       columns: ['arm', unit, 'right', 'low', 'high'],

@@ -50,7 +50,7 @@ export function curvesPlot(curves: CurvesReport, own: string | null): Plot {
   return {
     name: 'curves',
     title: 'Pass@K and Best@K',
-    note: `The top line is a perfect selector. Bands are ${how} 95 % intervals over issues, of ${listed(banded)}.${folded}`,
+    note: `The top line is a perfect selector. Bands are ${how} 95% intervals over issues, of ${listed(banded)}.${folded}`,
     spec: specOf(
       all.filter(({ series }) => drawn.includes(series)),
       { drawn, banded },
@@ -123,7 +123,7 @@ export function headroomPlot(curves: CurvesReport, own: string | null): Plot | n
   return {
     name: 'headroom',
     title: 'Head-room recovered',
-    note: '0 = a random candidate (Pass@1), 1 = a perfect selector (Pass@K), below 0 = worse than random; 95 % intervals.',
+    note: '0 = a random candidate (Pass@1), 1 = a perfect selector (Pass@K), below 0 = worse than random; 95% intervals.',
     spec: {
       data: { values },
       width: 420,

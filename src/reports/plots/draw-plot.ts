@@ -165,7 +165,7 @@ function repositoryPlot(rows: readonly RepositoryRow[], preset: string | null): 
   return {
     name: 'repositories',
     title: `By repository: Pass@1 (triangle), returned by ${preset} (dot), Pass@all (bar)`,
-    note: `Number of issues in brackets; Wilson 95 % intervals of the returned patches${cut}.`,
+    note: `Number of issues in brackets; Wilson 95% intervals of the returned patches${cut}.`,
     spec: repositorySpec(values.slice(0, MOST_ROWS)),
     table: {
       columns: ['repository (issues)', 'Pass@1', `returned by ${preset}`, 'low', 'high', 'Pass@all'],

@@ -7,7 +7,7 @@ interface Bin extends ReliabilityBin {
   readonly verifier: string;
 }
 
-/** Calibration of probabilities: of candidates given 70 %, are 70 % right? Null without probabilities. */
+/** Calibration of probabilities: of candidates given 70%, are 70% right? Null without probabilities. */
 export function reliabilityPlot({ verifiers }: CurvesReport): Plot | null {
   const values = verifiers.flatMap(({ verifier, reliability }) =>
     reliability.map((bin) => ({ verifier: verifierTitle(verifier), ...bin })),
@@ -16,7 +16,7 @@ export function reliabilityPlot({ verifiers }: CurvesReport): Plot | null {
   return {
     name: 'reliability',
     title: 'Calibration: predicted and observed',
-    note: 'Ten bins of equal width with Wilson 95 % intervals; larger marks have more candidates. On the dashed line, probabilities are perfectly calibrated.',
+    note: 'Ten bins of equal width with Wilson 95% intervals; larger marks have more candidates. On the dashed line, probabilities are perfectly calibrated.',
     spec: specOf(values),
     table: {
       columns: ['verifier', 'bin', 'candidates', 'predicted', 'observed', 'low', 'high'],

@@ -186,7 +186,7 @@ export function labelLayers(
   ];
 }
 
-/** Domain of a share axis that includes the values, in steps of 5 %. */
+/** Domain of a share axis that includes the values, in steps of 5%. */
 export function shareDomain(values: readonly number[]): [number, number] {
   const [low, high] = [Math.min(...values), Math.max(...values)];
   return [Math.max(0, Math.floor(low * 20) / 20), Math.min(1, Math.ceil(high * 20) / 20)];

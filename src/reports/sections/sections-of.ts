@@ -55,7 +55,7 @@ export function againstSection({ against, title }: BenchmarkReport): Section | n
     tables: [
       {
         caption: 'Differences',
-        columns: columns('of', '#difference', '#95 % interval', '#only here', '#only there', '#p', '#detectable from'),
+        columns: columns('of', '#difference', '#95% interval', '#only here', '#only there', '#p', '#detectable from'),
         rows: paired.rows.map((row) => [
           row.what,
           points(row.difference.value),
@@ -132,7 +132,7 @@ export function rulesSection({ curves, returned, headline }: BenchmarkReport): S
     title: 'Which selector wins',
     text: [
       `Best@${k} is the probability that the patch returned from ${k} random candidates of an issue is right, ties averaged; the upper limit is Pass@${k} = ${withInterval(curves.pass_at_k[k] ?? null)}. Issues with right and wrong candidates: ${selector_sensitive.issues} of ${issues} (${percent(selector_sensitive.share)}); on the others every rule gives the same result.`,
-      `Intervals are 95 %, ${settings.interval === 'bootstrap' ? `${settings.resamples} bootstrap resamples of issues, seed ${settings.seed}` : 'by normal approximation'}; Wilson’s if all or none are right. p is McNemar’s exact test on the returned patches; p (Holm) is adjusted for ${counted(comparisons.length, 'comparison')}.`,
+      `Intervals are 95%, ${settings.interval === 'bootstrap' ? `${settings.resamples} bootstrap resamples of issues, seed ${settings.seed}` : 'by normal approximation'}; Wilson’s if all or none are right. p is McNemar’s exact test on the returned patches; p (Holm) is adjusted for ${counted(comparisons.length, 'comparison')}.`,
       ...(lines.every(({ alike }) => alike.length === 0)
         ? []
         : ['Rules with the same results on every issue at every K share a line.']),
@@ -169,7 +169,7 @@ export function rulesSection({ curves, returned, headline }: BenchmarkReport): S
 function comparisonTable(curves: CurvesReport): SectionTable {
   return {
     caption: 'Other comparisons',
-    columns: columns('rules', '#difference', '#95 % interval', '#only first right', '#only second', '#p', '#p (Holm)'),
+    columns: columns('rules', '#difference', '#95% interval', '#only first right', '#only second', '#p', '#p (Holm)'),
     rows: curves.comparisons
       .filter(({ a, b }) => ![a, b].includes('random') && !alikeOf(curves, a).includes(b))
       .map(({ a, b, difference, only_a, only_b, p, p_holm }) => [

@@ -25,13 +25,13 @@ export function Standings({ arms }: CurvesOfArms) {
               <th scope="col" class="number" title="a random candidate">
                 Pass@1
               </th>
-              <th scope="col" class="number" title="the selected patches, with Wilson's 95 % interval">
+              <th scope="col" class="number" title="the selected patches, with Wilson's 95% interval">
                 Best@K
               </th>
               <th scope="col" class="number" title="a perfect selector">
                 Pass@K
               </th>
-              <th scope="col">0 to 100 %: ▲ Pass@1, ● Best@K with its interval, ┃ Pass@K</th>
+              <th scope="col">0 to 100%: ▲ Pass@1, ● Best@K with its interval, ┃ Pass@K</th>
             </tr>
           </thead>
           <tbody>

@@ -110,7 +110,7 @@ function Compared({ id, standing, curves, runs, names }: ComparedProps) {
     <>
       <section aria-labelledby="arms-title">
         <h2 id="arms-title">Results</h2>
-        <p class="figures">Intervals are Wilson’s 95 % intervals.</p>
+        <p class="figures">Intervals are Wilson’s 95% intervals.</p>
         <CompareTable label="Arms side by side" heads={names}>
           {ARM_FACTS.map(([name, read]) => (
             <tr key={name}>

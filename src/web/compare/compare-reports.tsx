@@ -67,7 +67,7 @@ function Rules({ ids, reports }: Props) {
           </select>
         </label>
         <span class="quiet">
-          With 95 % bootstrap intervals over issues (Wilson’s if all or none are right); in brackets, how far each is
+          With 95% bootstrap intervals over issues (Wilson’s if all or none are right); in brackets, how far each is
           from A, in points. ★ the rule that the runs were made with.
         </span>
       </p>

@@ -117,7 +117,7 @@ concurrency: 2
     const { code, stdout, stderr } = await cli.run(['bench', 'gold', file, '--out', cli.path('gold'), '--json']);
     expect({ code, stderr }).toMatchObject({
       code: 2,
-      stderr: expect.stringMatching(/Pass@1 100\.0 % \(34\.2 to 100\.0\)/) as string,
+      stderr: expect.stringMatching(/Pass@1 100\.0% \(34\.2 to 100\.0\)/) as string,
     });
     expect(JSON.parse(stdout)).toMatchObject({
       checked: 3,
@@ -187,7 +187,7 @@ concurrency: 2
           ],
         },
       });
-      expect(stderr).toMatch(/^done: 4 selected, 1 failed, 1 skipped; right 2 of 4, 50\.0 % \(/m);
+      expect(stderr).toMatch(/^done: 4 selected, 1 failed, 1 skipped; right 2 of 4, 50\.0% \(/m);
       const { issues } = cli.readJson('served/report/report.json') as {
         issues: { arms: Record<string, { right: boolean | null }> }[];
       };

@@ -97,8 +97,8 @@ describe('a report in a browser', () => {
   it('says in its first lines how good the selector of the runs is and which wins, and shows every plot with its numbers', async () => {
     const { page, context } = await opened('/plain');
     const [own, ...others] = await page.locator('main > p').allInnerTexts();
-    expect(own).toMatch(/^deepswe selects a right patch for 0\.0 % of 8 issues at K = 4, less than Pass@1/);
-    expect(others.join('\n')).toMatch(/^The best of all \d+ rules is \S+: 100\.0 %/m);
+    expect(own).toMatch(/^deepswe selects a right patch for 0\.0% of 8 issues at K = 4, less than Pass@1/);
+    expect(others.join('\n')).toMatch(/^The best of all \d+ rules is \S+: 100\.0%/m);
     const figures = page.locator('figure');
     expect(await figures.count()).toBe(6);
     for (const figure of await figures.all()) {

@@ -26,7 +26,7 @@ describe('the report of several arms', () => {
     ]);
     const one = armSentences(armsReport('t', [arm('a', true), arm('b', false)], ['o__r-0'])).join('\n');
     expect(one).toContain('for 1 of 1 issue; 1 of the 1 with a known outcome is right');
-    expect(one).toContain('(20.7 to 100.0), with Wilson’s 95 % interval.');
+    expect(one).toContain('(20.7 to 100.0), with Wilson’s 95% interval.');
     expect(one).toContain('+100.0 points on 1 issue (1 right only here, 0 only there; McNemar p = 1).');
     const arms = armsCsv(report)
       .split('\r\n')

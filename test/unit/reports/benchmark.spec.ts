@@ -42,7 +42,7 @@ describe('a benchmark report', () => {
     expect(report.headline.usd_per_issue).toBeCloseTo(0.5, 12);
     expect(report.headline.over_random?.difference).toBeCloseTo(0.75, 12);
     expect(sentences({ ...report, headline: { ...report.headline, own: null } })[0]).toBe(
-      'The best rule is ef-only: 100.0 % of 6 issues at K = 4, 100 % of the way from Pass@1 (25.0 %) to Pass@4 (100.0 %, a perfect selector).',
+      'The best rule is ef-only: 100.0% of 6 issues at K = 4, 100% of the way from Pass@1 (25.0%) to Pass@4 (100.0%, a perfect selector).',
     );
   });
 
@@ -50,11 +50,11 @@ describe('a benchmark report', () => {
     const report = await (await world()).report();
     expect(report.headline.own).toMatchObject({ preset: 'deepswe', best_at_k: { value: 0 }, over_winner: null });
     expect(sentences(report).slice(0, 3)).toEqual([
-      'deepswe selects a right patch for 0.0 % of 6 issues at K = 4, less than Pass@1 (25.0 %); the maximum is Pass@4 (100.0 %, a perfect selector).',
+      'deepswe selects a right patch for 0.0% of 6 issues at K = 4, less than Pass@1 (25.0%); the maximum is Pass@4 (100.0%, a perfect selector).',
       expect.stringMatching(
         /^It is 25\.0 points behind a random pick .*, which may be due to chance \(McNemar/,
       ) as string,
-      'The best of all 14 rules is ef-only: 100.0 %.',
+      'The best of all 14 rules is ef-only: 100.0%.',
     ]);
     const [first, second] = sectionsOf(report)[0]?.tables[0]?.rows ?? [];
     expect([first?.[0], second?.[0]]).toEqual([expect.stringMatching(/^deepswe( = |$)/), 'ef-only']);
@@ -72,7 +72,7 @@ describe('a benchmark report', () => {
     );
     const { headline } = JSON.parse(json ?? '') as typeof report;
     expect(headline.best_at_k).toMatchObject({ value: 1, low, high });
-    for (const page of [html, markdown]) expect(page).toContain('100.0 % (61.0 to 100.0)');
+    for (const page of [html, markdown]) expect(page).toContain('100.0% (61.0 to 100.0)');
     expect(table).toContain(`curves,ef-only,4,best_at_k,1,${low},${high}\r\n`);
     for (const form of [html, markdown, sentences(report).join()])
       expect(form).not.toMatch(/100\.0 to 100\.0|1 issues/);
@@ -148,9 +148,7 @@ describe('a benchmark report', () => {
     expect(own.presets.filter(({ name }) => name === 'shortest')).toHaveLength(1);
     const slow = defaultRules(issues, all(null, 'latent'));
     expect(slow.presets.map(({ name }) => name)).not.toContain('latent');
-    expect(sentences(await made.report(slow))[0]).toMatch(
-      /^latent returned a right patch for 0 of 6 issues, 0\.0 % \(/,
-    );
+    expect(sentences(await made.report(slow))[0]).toMatch(/^latent returned a right patch for 0 of 6 issues, 0\.0% \(/);
     expect(defaultRules(issues, [...runs.slice(1), ...all(null, 'latent').slice(0, 1)]).own).toBeNull();
   });
 
