@@ -837,6 +837,7 @@ export type Evidence = {
     readonly seconds: number | null;
     readonly patch: {
       readonly characters: number;
+      readonly sha256: string | null;
       readonly problem: string | null;
       readonly files: readonly {
         readonly path: string;

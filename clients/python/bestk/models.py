@@ -672,6 +672,7 @@ class EvidenceCandidatesPatchFiles(TypedDict):
 
 class EvidenceCandidatesPatch(TypedDict):
     characters: int
+    sha256: Optional[str]
     problem: Optional[str]
     files: List['EvidenceCandidatesPatchFiles']
 
