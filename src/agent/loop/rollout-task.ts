@@ -112,8 +112,8 @@ export interface RolloutParts {
 }
 
 /**
- * How a trajectory ended, in R2E-Gym's terms (`run/edit.py`): `agent` submitted before the step limit it was told,
- * `max_step_limit` at it, `agent_max_step_limit` after it; the others did not submit. bestk adds `budget_limit`,
+ * How a trajectory ended, in R2E-Gym's terms (`agent/agent.py`): `agent` submitted within the step limit it was told,
+ * `max_step_limit` in the first step after it, `agent_max_step_limit` later; the others did not submit. bestk adds `budget_limit`,
  * `stopped_early` and `command_failed`.
  */
 export type ExitReason =
@@ -129,7 +129,7 @@ export type ExitReason =
   | 'command_failed'
   | typeof DOES_NOT_APPLY;
 
-/** @param remaining steps left after this one, of the number the model was told */
+/** @param remaining steps left before this one, of the number the model was told */
 export function submittedWith(remaining: number): ExitReason {
   if (remaining > 0) return 'agent';
   return remaining === 0 ? 'max_step_limit' : 'agent_max_step_limit';

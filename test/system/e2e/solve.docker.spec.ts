@@ -80,7 +80,7 @@ describe('bestk solve', () => {
         .readLines('out/trajectories.jsonl')
         .map(({ exit_reason }) => exit_reason)
         .toSorted(),
-    ).toEqual(['abs_step_limit', 'agent', 'max_step_limit']);
+    ).toEqual(['abs_step_limit', 'agent', 'agent']);
     const lost = candidates.find(({ patch }) => patch.includes('notes.md'));
     expect(lost?.patch).toContain('+x');
     expect(cli.readLines('out/predictions.jsonl')).toMatchObject([
@@ -271,7 +271,7 @@ describe('bestk solve', () => {
       const { candidate_id } = selection as { candidate_id: string };
       expect(await service.get(`/v1/runs/${id}/candidates/${candidate_id}`)).toMatchObject({
         patch: expect.stringContaining('+    return a + b') as string,
-        trajectory: { exit_reason: 'max_step_limit', steps: { length: 4 } },
+        trajectory: { exit_reason: 'agent', steps: { length: 4 } },
       });
     } finally {
       await service.stop();

@@ -149,7 +149,7 @@ describe('an author that ends', () => {
   it('ends, too, with its last step', async () => {
     const { world, rounds } = author(() => exited(0, ''), { max_steps: 2 });
     const { exit_reason } = await world.run([runs('look'), submits]);
-    expect({ exit_reason, rounds: rounds() }).toEqual({ exit_reason: 'max_step_limit', rounds: 0 });
+    expect({ exit_reason, rounds: rounds() }).toEqual({ exit_reason: 'agent', rounds: 0 });
     expect(told(world)).toContain('Steps Remaining: 1');
   });
 
