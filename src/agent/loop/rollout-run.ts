@@ -29,7 +29,7 @@ export class RolloutRun implements AsyncDisposable {
     this.conversation = new Conversation(prompt, format, tools.tokenizer);
     this.container = new ContainerOfRollout(
       tools.sandbox,
-      { spec, actionS, patch: task.inspection?.patch, allParts: tools.settings.prompt === 'agent/r2e' },
+      { spec, actionS, patch: task.inspection?.patch, asR2e: tools.settings.prompt === 'agent/r2e' },
       tools.tries,
     );
   }

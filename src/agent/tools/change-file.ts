@@ -1,4 +1,4 @@
-import { encodeFile, type Loaded, loadFile, numbered, type TextFile } from './load-file.js';
+import { encodeFile, type Loaded, loadFile, longestIn, numbered, type TextFile } from './load-file.js';
 import { told, type ToolOutcome } from './tool-outcome.js';
 import type { Workspace } from './workspace.js';
 
@@ -24,7 +24,7 @@ export async function createFile(
   const failure = ended(outcome);
   if (failure !== null) return told(`${path} was not created: ${failure}`);
   remember(workspace, path, null);
-  return changed(`The file ${path} was created:\n${numbered(text, 1, Infinity)}`);
+  return changed(`The file ${path} was created:\n${numbered(text, 1, Infinity, longestIn(workspace))}`);
 }
 
 /** @throws what the session throws */
@@ -85,7 +85,7 @@ async function change(
   const failure = await write(loaded.path, bytes, workspace, signal);
   if (failure !== null) return told(`${path} was not changed: ${failure}`);
   remember(workspace, loaded.path, loaded.bytes);
-  return changed(`The file ${path} was changed. Around the change:\n${excerpt(result)}`);
+  return changed(`The file ${path} was changed. Around the change:\n${excerpt(result, workspace)}`);
 }
 
 function unfit(path: string, loaded: Exclude<Loaded, { kind: 'text' }>): string {
@@ -93,8 +93,8 @@ function unfit(path: string, loaded: Exclude<Loaded, { kind: 'text' }>): string 
   return loaded.kind === 'directory' ? `${path} is a directory.` : `${path} does not exist.`;
 }
 
-function excerpt({ text, line, lines }: { text: string; line: number; lines: number }): string {
-  return numbered(text, Math.max(1, line - CONTEXT), line + lines - 1 + CONTEXT);
+function excerpt({ text, line, lines }: { text: string; line: number; lines: number }, workspace: Workspace): string {
+  return numbered(text, Math.max(1, line - CONTEXT), line + lines - 1 + CONTEXT, longestIn(workspace));
 }
 
 async function write(

@@ -51,17 +51,18 @@ interface Shown {
 /** The output as shown to the model; for clipped parts with the name of a file that holds the whole. */
 async function shown({ stdout, stderr, ...outcome }: ExecOutcome, tail: OutputTail, where: Shown): Promise<string> {
   const whole = outcome.truncated ? tail.behind(stdout) : stdout;
-  const { allParts } = where.workspace;
+  const { asR2e } = where.workspace;
   const isThere = outcome.kind === 'exited' || (outcome.kind === 'timed-out' && outcome.survived);
   const parts = await Promise.all(
     [['STDOUT', whole] as const, ['STDERR', stderr] as const].map(async ([name, text]) => {
-      if (text === '' && !allParts) return [];
+      if (text === '' && !asR2e) return [];
       const clipped = clipOutput(text);
       const file = clipped === text || !isThere ? null : await keep(text, name, where);
       return [`[${name}]\n\n${clipped}${file === null ? '' : `\n[The full output is in ${file}.]`}`];
     }),
   );
-  return parts.flat().join('\n\n') || 'The command printed nothing.';
+  const failed = asR2e && outcome.kind === 'exited' && outcome.exitCode !== 0;
+  return `${failed ? 'Error executing command:\n\n' : ''}${parts.flat().join('\n\n') || 'The command printed nothing.'}`;
 }
 
 /** Outside the repository; named by the command's hash, so that the file reappears in a rebuilt container. */

@@ -95,11 +95,24 @@ function decodeUtf8(bytes: Uint8Array): string | null {
 }
 
 const LONGEST = 24_000;
+/** R2E-Gym's limit: its models have room for 64k tokens. */
+const LONGEST_IN_R2E = 10_000;
+const MOST_LINES_IN_R2E = 110;
+
+/** Characters of a file or listing that are shown at once. */
+export function longestIn({ asR2e }: Workspace): number {
+  return asR2e ? LONGEST_IN_R2E : LONGEST;
+}
+
+/** Lines of a Python file above which only its skeleton is shown unless more is asked for. */
+function mostLinesIn({ asR2e }: Workspace): number {
+  return asR2e ? MOST_LINES_IN_R2E : Infinity;
+}
 
 /** Lines `first` to `last` of a text, from 1, numbered in the format of `cat -n`. */
-export function numbered(text: string, first: number, last: number): string {
+export function numbered(text: string, first: number, last: number, longest = LONGEST): string {
   const lines = linesOf(text).slice(first - 1, last);
-  return clipChars(lines.map((line, index) => `${String(first + index).padStart(6)}\t${line}`).join('\n'), LONGEST);
+  return clipChars(lines.map((line, index) => `${String(first + index).padStart(6)}\t${line}`).join('\n'), longest);
 }
 
 /** Number of lines of a text; a last line without a line end counts unless it is empty. */
@@ -114,11 +127,11 @@ function linesOf(text: string): string[] {
 }
 
 /** Lines of a Python text that start a class or a function, and their decorators, with line numbers. */
-export function outline(text: string): string {
+export function outline(text: string, longest = LONGEST): string {
   const lines = linesOf(text).flatMap((line, index) =>
     /^\s*(class\b|def\b|async def\b|@)/.test(line) ? [`${String(index + 1).padStart(6)}\t${line}`] : [],
   );
-  return clipChars(lines.join('\n'), LONGEST);
+  return clipChars(lines.join('\n'), longest);
 }
 
 /** Lists two levels by globbing only; names stay data. */
@@ -135,7 +148,6 @@ for e in *; do
   else printf '%s\n' "$e"; fi
 done`;
 const MOST_ENTRIES = 400;
-const LONGEST_LIST = 24_000;
 
 /** @throws what the session throws */
 export async function view(
@@ -153,31 +165,33 @@ export async function view(
     case 'directory':
       return told(await list(path, workspace, signal));
     case 'text':
-      return told(viewText(path, loaded.file.text, edit));
+      return told(viewText(path, loaded.file.text, edit, workspace));
   }
 }
 
-function viewText(path: string, text: string, { view_range: range, concise }: FileEdit): string {
+function viewText(path: string, text: string, { view_range: range, concise }: FileEdit, workspace: Workspace): string {
   const count = countLines(text);
+  const longest = longestIn(workspace);
   if (range != null) {
     const [first, last] = range;
     const end = last === -1 ? count : last;
     if (first < 1 || end < first || first > count) {
       return `view_range [${first}, ${last}] is not within lines 1 to ${count} of ${path}.`;
     }
-    return `Lines ${first} to ${Math.min(end, count)} of ${count} of ${path}:\n${numbered(text, first, end)}`;
+    return `Lines ${first} to ${Math.min(end, count)} of ${count} of ${path}:\n${numbered(text, first, end, longest)}`;
   }
-  if (concise === true && path.endsWith('.py')) {
-    return `Classes and functions of ${path} (${counted(count, 'line')}); use view_range to see more:\n${outline(text)}`;
+  const lines = counted(count, 'line');
+  if (path.endsWith('.py') && (concise ?? count > mostLinesIn(workspace))) {
+    return `Classes and functions of ${path} (${lines}); use view_range to see more:\n${outline(text, longest)}`;
   }
-  return count === 0 ? `${path} is empty.` : `${path} (${counted(count, 'line')}):\n${numbered(text, 1, count)}`;
+  return count === 0 ? `${path} is empty.` : `${path} (${lines}):\n${numbered(text, 1, count, longest)}`;
 }
 
 async function list(path: string, workspace: Workspace, signal: AbortSignal): Promise<string> {
   const outcome = await workspace.run(['/bin/sh', '-c', LIST, 'sh', path], {}, signal);
   const entries = outcome.stdout.split('\n').filter((entry) => entry !== '');
   if (entries.length === 0) return `${path} is empty, except for any hidden entries.`;
-  const shown = clipChars(entries.slice(0, MOST_ENTRIES).join('\n'), LONGEST_LIST);
+  const shown = clipChars(entries.slice(0, MOST_ENTRIES).join('\n'), longestIn(workspace));
   const more = entries.length > MOST_ENTRIES ? `\n[… ${entries.length - MOST_ENTRIES} more …]` : '';
   return `${path}, two levels deep, without hidden entries:\n${shown}${more}`;
 }

@@ -29,24 +29,24 @@ export interface WorkspaceOptions {
   readonly actionS: number;
   /** Applied to base, uncommitted, before anything runs; absent = base itself. */
   readonly patch?: string | undefined;
-  /** Whether to show empty parts of an output, as models trained on them expect; absent = no. */
-  readonly allParts?: boolean;
+  /** Whether to show files and outputs as R2E-Gym's tools do, for models trained on these; absent = no. */
+  readonly asR2e?: boolean;
 }
 
 /** The agent's container. The output of its commands is never evidence: patches are verified elsewhere, in fresh containers. */
 export class Workspace implements AsyncDisposable {
   readonly workdir: string;
   readonly actionS: number;
-  readonly allParts: boolean;
+  readonly asR2e: boolean;
   /** Contents before each change by the file editor, newest last, by path; null = the file did not exist. */
   readonly undo = new Map<string, (Uint8Array | null)[]>();
   private constructor(
     private readonly session: SandboxSession,
-    { spec, actionS, allParts = false }: WorkspaceOptions,
+    { spec, actionS, asR2e = false }: WorkspaceOptions,
   ) {
     this.workdir = spec.workdir;
     this.actionS = actionS;
-    this.allParts = allParts;
+    this.asR2e = asR2e;
   }
 
   /** @throws what Sandbox.open throws, and PatchRefusedError */

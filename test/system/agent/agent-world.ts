@@ -16,9 +16,9 @@ export interface AgentWorld extends AsyncDisposable {
   patch(): Promise<ExtractedPatch>;
 }
 
-export async function agentWorld(actionS = 20, allParts = false): Promise<AgentWorld> {
+export async function agentWorld(actionS = 20, asR2e = false): Promise<AgentWorld> {
   const sandbox = dockerSandbox();
-  const workspace = await Workspace.open(sandbox, { spec: { ...spec, occupies: 'command' }, actionS, allParts }, go);
+  const workspace = await Workspace.open(sandbox, { spec: { ...spec, occupies: 'command' }, actionS, asR2e }, go);
   return {
     workspace,
     bash: (command) => executeBash(command, workspace, go),

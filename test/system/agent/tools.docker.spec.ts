@@ -190,6 +190,7 @@ describe('commands', () => {
     expect((await world.bash('true')).text).toBe('The command printed nothing.');
     await using trained = await agentWorld(20, true);
     expect((await trained.bash('true')).text).toBe('[STDOUT]\n\n\n\n[STDERR]\n\n');
+    expect((await trained.bash('false')).text).toBe('Error executing command:\n\n[STDOUT]\n\n\n\n[STDERR]\n\n');
   });
 
   it.each([
