@@ -9,19 +9,33 @@ const optionalText = z
   .nullish()
   .transform((text) => (text === '' ? null : (text ?? null)));
 
-/** Text formats pass every value as text. */
-const Whole = z.union([
-  z.int(),
-  z
-    .string()
-    .trim()
-    .regex(/^-?\d+$/, 'must be a whole number')
-    .transform(Number),
-]);
-const Flag = z.union([z.boolean(), z.string().transform((text) => /^\s*(true|1|yes)\s*$/i.test(text))]);
-const Range = z.preprocess(parseJson, z.tuple([z.int(), z.int()], { error: 'must be [first_line, last_line]' }));
+/** Text formats pass every value as text, also one that is absent. */
+const unlessBlank = (value: unknown): unknown =>
+  typeof value === 'string' && /^(null|none)?$/i.test(value.trim()) ? null : value;
 
-const Path = z.string().min(1).max(4_096);
+const Whole = z.preprocess(
+  unlessBlank,
+  z
+    .union([
+      z.int(),
+      z
+        .string()
+        .trim()
+        .regex(/^-?\d+$/, 'must be a whole number')
+        .transform(Number),
+    ])
+    .nullish(),
+);
+const Flag = z.preprocess(
+  unlessBlank,
+  z.union([z.boolean(), z.string().transform((text) => /^\s*(true|1|yes)\s*$/i.test(text))]).nullish(),
+);
+const Range = z.preprocess(
+  readRange,
+  z.tuple([z.int(), z.int()], { error: 'must be [first_line, last_line]' }).nullish(),
+);
+
+const COMMANDS = ['view', 'create', 'str_replace', 'insert', 'undo_edit'] as const;
 
 export const Action = z.discriminatedUnion('tool', [
   z.object({ tool: z.literal('execute_bash'), command: z.string().min(1) }),
@@ -32,14 +46,14 @@ export const Action = z.discriminatedUnion('tool', [
   }),
   z.object({
     tool: z.literal('file_editor'),
-    command: z.enum(['view', 'create', 'str_replace', 'insert', 'undo_edit']),
-    path: Path,
+    command: z.string().trim().pipe(z.enum(COMMANDS)),
+    path: z.string().trim().min(1).max(4_096),
     file_text: z.string().nullish(),
     old_str: z.string().nullish(),
     new_str: z.string().nullish(),
-    insert_line: Whole.nullish(),
-    view_range: Range.nullish(),
-    concise: Flag.nullish(),
+    insert_line: Whole.optional(),
+    view_range: Range.optional(),
+    concise: Flag.optional(),
   }),
   z.object({ tool: z.literal('finish'), result: optionalText }),
 ]);
@@ -101,14 +115,10 @@ function explain(message: string): string {
   return message.replace(/^Invalid input: expected (\w+), received undefined$/, 'is missing').toLowerCase();
 }
 
-function parseJson(value: unknown): unknown {
-  if (typeof value !== 'string') return value;
-  if (value.trim() === '') return null;
-  try {
-    return JSON.parse(value);
-  } catch {
-    return value;
-  }
+/** Brackets may be missing, as in R2E-Gym. */
+function readRange(value: unknown): unknown {
+  const lines = typeof value === 'string' ? /^[[(]?\s*(-?\d+)[\s,]+(-?\d+)\s*[\])]?$/.exec(value.trim()) : null;
+  return lines === null ? unlessBlank(value) : [Number(lines[1]), Number(lines[2])];
 }
 
 /** Tags around thoughts of DeepSeek, Qwen and most others, Seed, and Mistral. */

@@ -299,6 +299,22 @@ describe('an action', () => {
     );
   });
 
+  it.each(['1, 20', '(1,20)', ' [1 20]\n'])('is read in lines of its own, and with the range %j', (range) => {
+    const plain = { command: 'view', path: '/x', view_range: [1, 20] };
+    const loose = { command: ' view\n', path: '\n/x\n', view_range: range };
+    const read = readAction({ name: 'file_editor', parameters: loose });
+    expect(read).toEqual(readAction({ name: 'file_editor', parameters: plain }));
+    expect(read).toMatchObject({ action: plain });
+  });
+
+  it.each(['', ' ', 'None', null])('is read without what a model left out as %j', (blank) => {
+    const plain = { command: 'view', path: '/x' };
+    const left = { view_range: blank, insert_line: blank, concise: blank };
+    expect(readAction({ name: 'file_editor', parameters: { ...plain, ...left } })).toEqual({
+      action: { tool: 'file_editor', ...plain, view_range: null, insert_line: null, concise: null },
+    });
+  });
+
   it('answers to the names of other releases', () => {
     expect(readAction({ name: 'execute_bash', parameters: { cmd: 'ls' } })).toMatchObject({
       action: { command: 'ls' },
