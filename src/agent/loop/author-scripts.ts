@@ -39,8 +39,8 @@ export async function scriptTrouble(workspace: Workspace, signal: AbortSignal): 
   const troubles = troublesIn(outcome);
   if (troubles.length === 0) return null;
   const text =
-    `Not submitted yet, for each script was run once more on the repository as it is now:\n${troubles.join('\n')}\n` +
-    'Mend or delete them, and take back any change of the source. The next finish submits the scripts as they are.';
+    `Not submitted yet. Each script was run once more on the repository as it is now:\n${troubles.join('\n')}\n` +
+    'Fix or delete them, and take back any change of the source. The next finish submits the scripts as they are.';
   const lost = outcome.kind !== 'exited' && !(outcome.kind === 'timed-out' && outcome.survived);
   return { ...told(text), refused: true, ...(lost ? { lost: true } : {}) };
 }

@@ -186,7 +186,7 @@ export function roleOf(
 
 const LAST_WORDS: Readonly<Record<Role, string>> = {
   solver: 'what is in the repository is submitted.',
-  judge: 'say your verdict by what you have seen.',
+  judge: 'give your verdict based on what you have seen.',
   author: 'the scripts are submitted as they are.',
 };
 

@@ -197,7 +197,7 @@ async function readMarkdown(file: string, example: string): Promise<{ raw: strin
   const raw = await readFile(file, 'utf8');
   const [, head, text] = /^---\n(.*?)\n---\n(.*)$/s.exec(raw) ?? [];
   if (head === undefined || text === undefined || text.trim() === '') {
-    throw new BadInputError('has no front matter with a text behind it.', { file }, example);
+    throw new BadInputError('has no front matter followed by text.', { file }, example);
   }
   return { raw, head, text };
 }

@@ -4,7 +4,7 @@ import { CommandLine } from '../../fixtures/command-line.js';
 import { idOf, LANGUAGES, languageIssues } from '../../fixtures/languages.js';
 
 /** The language that a prompt asks for, as it stands behind the marks of a block. */
-const ASKED = /begins with ```(\w+) and, behind a space, the path/;
+const ASKED = /begins with ```(\w+) and, after a space, the path/;
 
 describe('tests in languages without a driver', () => {
   let server: ModelServer;

@@ -118,7 +118,7 @@ it('is told to say its verdict when its steps are used up, and ended soon after'
   const { look, requests } = world();
   const rollout = await look(Array.from({ length: 9 }, (_, n) => runs(`ls ${n}`)));
   expect(rollout).toMatchObject({ exit_reason: 'abs_step_limit', steps: { length: 8 } });
-  expect(requests[5]?.messages.at(-1)?.content).toMatch(/Finish NOW; say your verdict/);
+  expect(requests[5]?.messages.at(-1)?.content).toMatch(/Finish NOW; give your verdict/);
 });
 
 const verdict = (word: string): ScriptedCompletion =>
