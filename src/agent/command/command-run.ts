@@ -191,8 +191,11 @@ function withCounts(told: readonly TrajectoryStep[], calls: readonly RolloutStep
   const steps = told.map((step): RolloutStep => ({ ...NO_COUNTS, exit_code: null, ...step }));
   const sum = (key: keyof typeof NO_COUNTS): number => calls.reduce((total, step) => total + (step[key] ?? 0), 0);
   const counts = {
-    ...{ input_tokens: sum('input_tokens'), cached_input_tokens: sum('cached_input_tokens') },
-    ...{ output_tokens: sum('output_tokens'), llm_s: sum('llm_s'), env_s: sum('env_s') },
+    input_tokens: sum('input_tokens'),
+    cached_input_tokens: sum('cached_input_tokens'),
+    output_tokens: sum('output_tokens'),
+    llm_s: sum('llm_s'),
+    env_s: sum('env_s'),
   };
   return [...steps, { ...counts, thought: '', action: '', observation: '', exit_code: null }];
 }
