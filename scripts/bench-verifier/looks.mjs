@@ -72,7 +72,7 @@ async function judged(baseUrl, issue, candidates) {
   );
   const verifier = createAgentVerifier(
     { ...JUDGE_DEFAULTS, ...tools, model: 'bench' },
-    { inspect, system: 'agent/xml', steps: 20, actionS: limits.action_s, harvested: false },
+    { inspect, system: 'agent/xml-judge', steps: 20, actionS: limits.action_s, harvested: false },
   );
   const start = performance.now();
   const verdicts = await verifier.verify({ issue, candidates, tests: [] }, new AbortController().signal);

@@ -10,6 +10,7 @@ import {
 } from '../models/llm-clients.js';
 import { MarkdownPromptLibrary } from '../models/prompts/prompt-library.js';
 import { createAgentTestWriter } from '../agent/test-writing-agent.js';
+import { systemPrompt } from '../agent/call-formats/action-format.js';
 import { ACTION_FORMATS } from '../agent/call-formats/formats.js';
 import { createInspector, createSampler, GRACE, type Sampler } from '../agent/rollout.js';
 import type { AgentSettings, RolloutTask } from '../agent/loop/rollout-task.js';
@@ -209,7 +210,7 @@ export class ConfiguredRunDependencies extends RunDependenciesFactory {
     };
     const inspect = this.inspector(llm, ledger, work);
     const { format, limits } = this.config.agent;
-    const system = ACTION_FORMATS[format].prompt;
+    const system = systemPrompt(ACTION_FORMATS[format], 'judge');
     const steps = stepsOfLook(limits);
     const { checkEvery: every } = this.config.agent;
     const looksOn = every !== undefined && this.verifierModel !== null;

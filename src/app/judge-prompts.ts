@@ -1,4 +1,5 @@
 import { ACTION_FORMATS } from '../agent/call-formats/formats.js';
+import { systemPrompt } from '../agent/call-formats/action-format.js';
 import { instancePrompt } from '../agent/loop/conversation.js';
 import { EXECUTION_FREE } from '../core/run/verdict.js';
 import type { Inspect } from '../core/run/rollout.js';
@@ -70,7 +71,7 @@ export class ConfiguredJudgePrompts extends JudgePrompts {
 
   private agent(): Omit<JudgeAgent, 'inspect'> {
     const { format, limits } = this.config.agent;
-    const system = ACTION_FORMATS[format].prompt;
+    const system = systemPrompt(ACTION_FORMATS[format], 'judge');
     return { system, steps: stepsOfLook(limits), actionS: limits.action_s, harvested: false };
   }
 }

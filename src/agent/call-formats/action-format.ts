@@ -1,5 +1,5 @@
 import type { Completion, Message } from '../../ports/llm-client.js';
-import type { WrittenCall } from '../tools/action.js';
+import type { Role, WrittenCall } from '../tools/action.js';
 
 /** A model's answer in bestk's terms. */
 export interface Turn {
@@ -16,7 +16,7 @@ export interface Turn {
 /** How a model writes its calls and receives their results. */
 export interface ActionFormat {
   readonly name: string;
-  /** Name of the system prompt, below `prompts/`. */
+  /** Name of the solver's system prompt, below `prompts/`. */
   readonly prompt: string;
   /** Whether tools are passed through the API; otherwise the prompt describes them. */
   readonly offersTools: boolean;
@@ -25,6 +25,11 @@ export interface ActionFormat {
   answered(completion: Completion): Message;
   /** The next message that the model sees. */
   observed(completion: Completion, observation: string): Message;
+}
+
+/** The system prompt for a role. */
+export function systemPrompt({ prompt }: Pick<ActionFormat, 'prompt'>, role: Role): string {
+  return role === 'solver' ? prompt : `${prompt}-${role}`;
 }
 
 /** A call in function tags, the form in which R2E-Gym's trajectories store actions. */

@@ -3,7 +3,7 @@ import { neutralise } from '../../core/hostile-text.js';
 import type { Completion, Message, Tokenizer } from '../../ports/llm-client.js';
 import type { BaseFacts } from '../../core/run/rollout.js';
 import type { PromptLibrary } from '../../ports/prompt-library.js';
-import type { ActionFormat } from '../call-formats/action-format.js';
+import { type ActionFormat, systemPrompt } from '../call-formats/action-format.js';
 import type { Role } from '../tools/action.js';
 import { clipChars } from '../tools/tool-outcome.js';
 import { toolManual, toolSpecs } from '../tools/tool-specs.js';
@@ -132,7 +132,7 @@ export async function instancePrompt(
   if (command !== undefined) return more([{ role: 'user', content: issue.problem_statement }]);
   if (prompt !== undefined) return more((await prompts.render(prompt, told)).messages);
   const role = roleOf({ inspection }, { asked });
-  const system = await prompts.render(format.prompt, { role, manual: toolManual(toolSpecs(role)) });
+  const system = await prompts.render(systemPrompt(format, role), { manual: toolManual(toolSpecs(role)) });
   if (inspection !== undefined) return [...system.messages, { role: 'user', content: inspection.question }];
   const instance = await prompts.render(asked?.prompt ?? 'agent/instance', {
     ...told,

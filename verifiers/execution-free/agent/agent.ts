@@ -25,7 +25,7 @@ const MOST_COMMANDS = 10;
 /** An agent that inspects patches, and its limits. */
 export interface JudgeAgent {
   readonly inspect: Inspect;
-  /** Name of the system prompt. */
+  /** Name of the system prompt: its role and how it calls functions. */
   readonly system: string;
   /** Maximum steps of one look. */
   readonly steps: number;

@@ -46,7 +46,7 @@ function agentOf(says: (inspection: Inspection) => Rollout | Error, { samples = 
       if (said instanceof Error) throw said;
       return said;
     },
-    ...{ system: 'agent/xml', steps: 7, actionS: 90, harvested },
+    ...{ system: 'agent/xml-judge', steps: 7, actionS: 90, harvested },
   };
   return {
     agent,
@@ -174,7 +174,7 @@ it('stopped in the middle of a look, goes on from the steps that are stored and 
     });
     const ports = { sandbox, results, prompts, tokenizer, llm: model };
     const inspect = createInspector(ports, settingsOf, async () => undefined);
-    const agent = { inspect, system: 'agent/xml', steps: 7, actionS: 90, harvested: false };
+    const agent = { inspect, system: 'agent/xml-judge', steps: 7, actionS: 90, harvested: false };
     const make = (options: Parameters<typeof createAgentVerifier>[0]) => createAgentVerifier(options, agent);
     const done = judged(make, llm, [candidate('c1')], {
       task: {
@@ -209,8 +209,8 @@ it('says by which prompts it asked: another system prompt is another hash', asyn
     ]);
     return c1?.evidence.prompt_hash;
   };
-  const hash = await hashOf('agent/xml');
+  const hash = await hashOf('agent/xml-judge');
   expect(hash).toMatch(/^[0-9a-f]{64}$/);
-  expect(await hashOf('agent/xml')).toBe(hash);
-  expect(await hashOf('agent/bash')).not.toBe(hash);
+  expect(await hashOf('agent/xml-judge')).toBe(hash);
+  expect(await hashOf('agent/bash-judge')).not.toBe(hash);
 });

@@ -182,7 +182,7 @@ describe('an agent that judges', () => {
       (model) => ({ model, endpoint: 'test', format: 'xml', temperature: 1, limits }),
       () => Promise.resolve(),
     );
-    const agent = { inspect, system: 'agent/xml', steps: 10, actionS: 90, harvested: false };
+    const agent = { inspect, system: 'agent/xml-judge', steps: 10, actionS: 90, harvested: false };
     const make: MakeVerifier = (options) => createAgentVerifier({ ...options, samples: 1 }, agent);
     const attempt = candidate('c1', place.patch === undefined ? {} : { patch: place.patch });
     const { c1 } = await judged(make, new FakeLlmClient([]), [attempt], { statement: place.statement ?? 'It fails.' });
