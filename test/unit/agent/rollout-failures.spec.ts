@@ -1,4 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { RolloutJournal } from '../../../src/agent/loop/rollout-journal.js';
+import { AgentLimits } from '../../../src/core/run/agent.js';
+import { sandboxContent } from '../../../src/ports/sandbox.js';
+import { calculatorIssue } from '../../fixtures/calculator.js';
 import { ended, exited, FakeSandbox, stuck } from '../../fakes/fake-sandbox.js';
 import { FairSemaphore, WarmStart } from '../../../src/core/async/concurrency.js';
 import {
@@ -162,6 +166,26 @@ describe('a rollout that was stopped', () => {
     Object.assign(other.results, results);
     await other.run([submits]);
     expect(other.requests).toHaveLength(1);
+  });
+});
+
+describe('a rollout stored under the key of an earlier release', () => {
+  it.each([
+    ['is taken', undefined, 'from then'],
+    ['is made anew when its tools showed files otherwise', 'agent/r2e' as const, 'did it'],
+  ])('%s', async (_name, prompt, said) => {
+    const { run, requests, results, sandbox } = rolloutWorld({}, { settings: { prompt } });
+    const answers = [runs('it'), submits];
+    const made = await run(answers, { sample: 1 });
+    const { environment } = calculatorIssue;
+    const { workdir, base_commit: baseCommit, ...setup } = sandboxContent(environment);
+    const { id: image } = await sandbox.describeImage(environment.image, new AbortController().signal);
+    const settings = { model: 'agent', endpoint: 'test', format: 'xml', temperature: 1, limits: AgentLimits.parse({}) };
+    await RolloutJournal.of(results, {
+      ...{ protocol: 1, image, workdir, baseCommit, ...setup, prompt: requests[0]?.messages },
+      ...{ settings: { ...settings, prompt }, sandbox_limits: sandbox.limits, sample: 0 },
+    }).finish({ ...made, steps: made.steps.map((step) => ({ ...step, observation: 'from then' })) });
+    expect((await run(answers)).steps[0]?.observation).toContain(said);
   });
 });
 
