@@ -1,5 +1,5 @@
 import { replaceOnce } from '../../src/agent/tools/change-file.js';
-import { countLines, decodeFile, encodeFile, numbered, outline } from '../../src/agent/tools/load-file.js';
+import { countLines, decodeFile, encodeFile, numbered, outline, skeleton } from '../../src/agent/tools/load-file.js';
 import { describeMatches } from '../../src/agent/tools/search.js';
 import { clipOutput } from '../../src/agent/tools/tool-outcome.js';
 import {
@@ -228,12 +228,13 @@ export const OUTPUT: readonly LinearCase[] = [
     (text) => [
       clipOutput(text),
       outline(text),
+      skeleton(text),
       numbered(text, 1, Infinity),
       countLines(text),
       replaceOnce(text, 'ab', 'c'),
       replaceOnce(text, `${text.slice(text.length / 2)}x`, 'c'),
     ],
-    ['def f():\n', 'class A:\n', 'ab', '    ', '\n'],
+    ['def f():\n', 'class A:\n', ' def f(', "'''", 'ab', '    ', '\n'],
   ],
   [
     'a file that an agent edits',

@@ -104,7 +104,7 @@ export function longestIn({ asR2e }: Workspace): number {
   return asR2e ? LONGEST_IN_R2E : LONGEST;
 }
 
-/** Lines of a Python file above which only its skeleton is shown unless more is asked for. */
+/** Lines of a Python file above which only its skeleton is shown unless a range is asked for. */
 function mostLinesIn({ asR2e }: Workspace): number {
   return asR2e ? MOST_LINES_IN_R2E : Infinity;
 }
@@ -112,7 +112,11 @@ function mostLinesIn({ asR2e }: Workspace): number {
 /** Lines `first` to `last` of a text, from 1, numbered in the format of `cat -n`. */
 export function numbered(text: string, first: number, last: number, longest = LONGEST): string {
   const lines = linesOf(text).slice(first - 1, last);
-  return clipChars(lines.map((line, index) => `${String(first + index).padStart(6)}\t${line}`).join('\n'), longest);
+  return clipChars(lines.map((line, index) => numberedLine(first + index, line)).join('\n'), longest);
+}
+
+function numberedLine(number: number, line: string): string {
+  return `${String(number).padStart(6)}\t${line}`;
 }
 
 /** Number of lines of a text; a last line without a line end counts unless it is empty. */
@@ -127,11 +131,70 @@ function linesOf(text: string): string[] {
 }
 
 /** Lines of a Python text that start a class or a function, and their decorators, with line numbers. */
-export function outline(text: string, longest = LONGEST): string {
+export function outline(text: string): string {
   const lines = linesOf(text).flatMap((line, index) =>
-    /^\s*(class\b|def\b|async def\b|@)/.test(line) ? [`${String(index + 1).padStart(6)}\t${line}`] : [],
+    /^\s*(class\b|def\b|async def\b|@)/.test(line) ? [numberedLine(index + 1, line)] : [],
   );
-  return clipChars(lines.join('\n'), longest);
+  return clipChars(lines.join('\n'), LONGEST);
+}
+
+/** A Python text without long bodies of functions and long docstrings of classes, as R2E-Gym shows it; indentation decides. */
+export function skeleton(text: string, longest = LONGEST): string {
+  const lines = linesOf(text);
+  const shown: string[] = [];
+  let at = 0;
+  const showUpTo = (end: number): void => {
+    for (; at < end; at += 1) shown.push(numberedLine(at + 1, lines[at] ?? ''));
+  };
+  while (at < lines.length) {
+    const [, indent = '', word] = /^(\s*)(?:async\s+)?(def|class)\b/.exec(lines[at] ?? '') ?? [];
+    showUpTo(word === undefined ? at + 1 : headerEnd(lines, at, indent.length));
+    if (word === undefined) continue;
+    const [first, end, least] =
+      word === 'def'
+        ? [at, blockEnd(lines, at, indent.length), 4]
+        : [at + 1, docstringEnd(lines, at, indent.length), 3];
+    if (end - first < least) continue;
+    showUpTo(first);
+    shown.push(numberedLine(first + 1, `... eliding lines ${first + 1}-${end} ...`));
+    at = end;
+  }
+  return clipChars(shown.join('\n'), longest);
+}
+
+/** Index of the line after a header, which may have several lines, the last of which ends in a colon. */
+function headerEnd(lines: readonly string[], start: number, indent: number): number {
+  for (let at = start; at < lines.length; at += 1) {
+    const line = lines[at] ?? '';
+    // As a header does that has its body on the same line.
+    if (at > start && !isDeeper(line, indent) && !/^\s*[)\]]/.test(line)) return at;
+    if (/:\s*(#[^]*)?$/.test(line)) return at + 1;
+  }
+  return lines.length;
+}
+
+/** Index of the line after a block, in which comments may be indented less. */
+function blockEnd(lines: readonly string[], start: number, indent: number): number {
+  let end = start;
+  for (let at = start; at < lines.length; at += 1) {
+    const line = lines[at] ?? '';
+    if (isDeeper(line, indent)) end = at + 1;
+    else if (!/^\s*(#|$)/.test(line)) break;
+  }
+  return end;
+}
+
+/** Index of the last line of the docstring that begins at a line; that line if there is none. */
+function docstringEnd(lines: readonly string[], start: number, indent: number): number {
+  const first = lines[start] ?? '';
+  const quote = /^\s*[rRuU]?("{3}|'{3})/.exec(first)?.[1];
+  if (quote === undefined || !isDeeper(first, indent) || first.split(quote).length > 2) return start;
+  for (let at = start + 1; at < lines.length; at += 1) if (lines[at]?.includes(quote) === true) return at;
+  return start;
+}
+
+function isDeeper(line: string, indent: number): boolean {
+  return line.search(/\S/) > indent;
 }
 
 /** Lists two levels by globbing only; names stay data. */
@@ -181,10 +244,17 @@ function viewText(path: string, text: string, { view_range: range, concise }: Fi
     return `Lines ${first} to ${Math.min(end, count)} of ${count} of ${path}:\n${numbered(text, first, end, longest)}`;
   }
   const lines = counted(count, 'line');
-  if (path.endsWith('.py') && (concise ?? count > mostLinesIn(workspace))) {
-    return `Classes and functions of ${path} (${lines}); use view_range to see more:\n${outline(text, longest)}`;
+  if (path.endsWith('.py') && (concise === true || count > mostLinesIn(workspace))) {
+    const [what, shown] = condensed(text, workspace);
+    return `${what} of ${path} (${lines}); use view_range to see more:\n${shown}`;
   }
   return count === 0 ? `${path} is empty.` : `${path} (${lines}):\n${numbered(text, 1, count, longest)}`;
+}
+
+function condensed(text: string, workspace: Workspace): readonly [what: string, shown: string] {
+  return workspace.asR2e
+    ? ['Skeleton', skeleton(text, longestIn(workspace))]
+    : ['Classes and functions', outline(text)];
 }
 
 async function list(path: string, workspace: Workspace, signal: AbortSignal): Promise<string> {

@@ -1,9 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { InterruptedError } from '../../../src/core/errors/errors.js';
 import { BudgetSpentError, ContextTooLongError } from '../../../src/core/errors/unavailable.js';
-import { ended, exited, FakeSandbox } from '../../fakes/fake-sandbox.js';
-import { call } from '../../fixtures/agent-script.js';
-import { calculatorIssue } from '../../fixtures/calculator.js';
+import { ended, exited } from '../../fakes/fake-sandbox.js';
 import {
   logSandbox,
   PlayedModel,
@@ -254,43 +252,6 @@ describe('answers that are no action', () => {
     const { run, sandbox } = rolloutWorld({ max_steps_absolute: 2 });
     expect(await run([says('a'), says('b')])).toMatchObject({ patch: '', malformed: 2 });
     expect(sandbox.opens).toBe(0);
-  });
-});
-
-describe('a model trained in R2E-Gym', () => {
-  const lines = Array.from({ length: 200 }, (_, n) => (n % 10 === 0 ? `def f${n}():` : `    ${'x'.repeat(70)} = ${n}`));
-  const path = '/testbed/long.py';
-  const { image } = calculatorIssue.environment;
-  const views = (more: Readonly<Record<string, string>>) =>
-    says(call('file_editor', { command: 'view', path, ...more }));
-  const shown = async (prompt?: 'agent/r2e'): Promise<readonly string[]> => {
-    const files = { [path]: lines.join('\n'), '/testbed/short.py': lines.slice(0, 110).join('\n') };
-    const images = { [image]: { workdirs: ['/testbed'], files } };
-    const sandbox = new FakeSandbox(({ argv }) => exited(argv[4] === 'false' ? 1 : 0), { images });
-    const { run } = rolloutWorld({}, { sandbox, settings: { prompt } });
-    const short = { path: '/testbed/short.py' };
-    const made = await run([views({}), views({ concise: 'False' }), views(short), runs('false'), submits]);
-    return made.steps.map(({ observation }) => observation);
-  };
-
-  it('sees the skeleton of a long Python file, shorter texts, and which commands failed', async () => {
-    const [whole = '', all = '', short = '', failed = ''] = await shown('agent/r2e');
-    expect(whole).toMatch(/f0\(\):\n +11\tdef f10\(\)[^x]*$/);
-    expect(all).toMatch(/ 2\t {4}x+ = 1\n[^]*characters omitted/);
-    expect(short).toMatch(/ 110\t {4}x+ = 109$/);
-    expect(short).not.toContain('omitted');
-    expect([whole, all, short].map(({ length }) => length < 10_300)).toEqual([true, true, true]);
-    expect(failed).toMatch(
-      /^Exit code: 1\nExecution output of \[execute_bash\]:\nError executing command:\n\n\[STDOUT\]/,
-    );
-  });
-
-  it('is the only one', async () => {
-    const [whole = '', all, , failed] = await shown();
-    expect(whole).toMatch(/ 2\t {4}x+ = 1\n/);
-    expect(whole.length).toBeGreaterThan(15_000);
-    expect(all).toBe(whole);
-    expect(failed).toMatch(/\]:\nThe command printed nothing\.$/);
   });
 });
 
