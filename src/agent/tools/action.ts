@@ -3,37 +3,22 @@ import { z } from 'zod';
 /** An agent's task: to resolve an issue, to judge a patch, or to write tests. */
 export type Role = 'solver' | 'judge' | 'author';
 
-/** A model that fills in every known parameter writes absent ones as empty. */
-const optionalText = z
-  .string()
-  .nullish()
-  .transform((text) => (text === '' ? null : (text ?? null)));
-
 /** Text formats pass every value as text, also one that is absent. */
 const unlessBlank = (value: unknown): unknown =>
   typeof value === 'string' && /^(null|none)?$/i.test(value.trim()) ? null : value;
 
-const Whole = z.preprocess(
-  unlessBlank,
+const orAbsent = <T extends z.ZodType>(schema: T) => z.preprocess(unlessBlank, schema.nullish()).optional();
+
+const Whole = z.union([
+  z.int(),
   z
-    .union([
-      z.int(),
-      z
-        .string()
-        .trim()
-        .regex(/^-?\d+$/, 'must be a whole number')
-        .transform(Number),
-    ])
-    .nullish(),
-);
-const Flag = z.preprocess(
-  unlessBlank,
-  z.union([z.boolean(), z.string().transform((text) => /^\s*(true|1|yes)\s*$/i.test(text))]).nullish(),
-);
-const Range = z.preprocess(
-  readRange,
-  z.tuple([z.int(), z.int()], { error: 'must be [first_line, last_line]' }).nullish(),
-);
+    .string()
+    .trim()
+    .regex(/^-?\d+$/, 'must be a whole number')
+    .transform(Number),
+]);
+const Flag = z.union([z.boolean(), z.string().transform((text) => /^\s*(true|1|yes)\s*$/i.test(text))]);
+const Range = z.preprocess(readRange, z.tuple([z.int(), z.int()], { error: 'must be [first_line, last_line]' }));
 
 const COMMANDS = ['view', 'create', 'str_replace', 'insert', 'undo_edit'] as const;
 
@@ -41,8 +26,8 @@ export const Action = z.discriminatedUnion('tool', [
   z.object({ tool: z.literal('execute_bash'), command: z.string().min(1) }),
   z.object({
     tool: z.literal('search'),
-    search_term: z.string().min(1).max(1_000),
-    path: optionalText,
+    search_term: z.string().trim().min(1).max(1_000),
+    path: orAbsent(z.string().trim()),
   }),
   z.object({
     tool: z.literal('file_editor'),
@@ -51,11 +36,11 @@ export const Action = z.discriminatedUnion('tool', [
     file_text: z.string().nullish(),
     old_str: z.string().nullish(),
     new_str: z.string().nullish(),
-    insert_line: Whole.optional(),
-    view_range: Range.optional(),
-    concise: Flag.optional(),
+    insert_line: orAbsent(Whole),
+    view_range: orAbsent(Range),
+    concise: orAbsent(Flag),
   }),
-  z.object({ tool: z.literal('finish'), result: optionalText }),
+  z.object({ tool: z.literal('finish'), result: orAbsent(z.string()) }),
 ]);
 /** One step of the agent, independent of its model's call format. */
 export type Action = z.infer<typeof Action>;
@@ -118,7 +103,7 @@ function explain(message: string): string {
 /** Brackets may be missing, as in R2E-Gym. */
 function readRange(value: unknown): unknown {
   const lines = typeof value === 'string' ? /^[[(]?\s*(-?\d+)[\s,]+(-?\d+)\s*[\])]?$/.exec(value.trim()) : null;
-  return lines === null ? unlessBlank(value) : [Number(lines[1]), Number(lines[2])];
+  return lines === null ? value : [Number(lines[1]), Number(lines[2])];
 }
 
 /** Tags around thoughts of DeepSeek, Qwen and most others, Seed, and Mistral. */

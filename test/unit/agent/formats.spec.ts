@@ -305,6 +305,9 @@ describe('an action', () => {
     const read = readAction({ name: 'file_editor', parameters: loose });
     expect(read).toEqual(readAction({ name: 'file_editor', parameters: plain }));
     expect(read).toMatchObject({ action: plain });
+    const search = { search_term: ' f\n', path: '\n/x\n' };
+    const found = readAction({ name: 'search', parameters: search });
+    expect(found).toMatchObject({ action: { search_term: 'f', path: '/x' } });
   });
 
   it.each(['', ' ', 'None', null])('is read without what a model left out as %j', (blank) => {
@@ -312,6 +315,10 @@ describe('an action', () => {
     const left = { view_range: blank, insert_line: blank, concise: blank };
     expect(readAction({ name: 'file_editor', parameters: { ...plain, ...left } })).toEqual({
       action: { tool: 'file_editor', ...plain, view_range: null, insert_line: null, concise: null },
+    });
+    const search = { search_term: '\ndef f\n', path: blank };
+    expect(readAction({ name: 'search', parameters: search })).toEqual({
+      action: { tool: 'search', search_term: 'def f', path: null },
     });
   });
 
