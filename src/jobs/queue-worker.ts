@@ -100,9 +100,10 @@ export class QueueWorker {
 
   /** Renews the locks of active jobs; requeues stalled jobs of others unless those may have been unable to renew. */
   async beat(takesOver: boolean): Promise<void> {
-    const [ids, tokens] = [[...this.active.keys()], [...this.active.values()].map(({ token }) => token)];
-    const lost = ids.length === 0 ? [] : await this.worker.extendJobLocks(ids, tokens, this.pace.lockMs);
-    for (const id of [...lost, ...(await this.cancelled())]) this.stop(id);
+    const held = new Map(this.active);
+    const tokens = [...held.values()].map(({ token }) => token);
+    const lost = held.size === 0 ? [] : await this.worker.extendJobLocks([...held.keys()], tokens, this.pace.lockMs);
+    for (const id of [...lost, ...(await this.cancelled(held))]) held.get(id)?.stop.abort(new InterruptedError());
     if (takesOver) await this.worker.getBackend().moveStalledJobsToWait();
     const rests = performance.now() < this.restsUntil || (await this.handler.mayBegin?.()) === false;
     if (!this.isClosing) await this.take(!rests);
@@ -116,8 +117,8 @@ export class QueueWorker {
     else if (!worker.isRunning()) void worker.run().catch(() => undefined);
   }
 
-  private async cancelled(): Promise<readonly string[]> {
-    const keys = new Map([...this.active].map(([id, { asked }]) => [noteKey('cancelled', id, asked), id]));
+  private async cancelled(held: ReadonlyMap<string, Active>): Promise<readonly string[]> {
+    const keys = new Map([...held].map(([id, { asked }]) => [noteKey('cancelled', id, asked), id]));
     const found = keys.size === 0 ? new Map() : await this.tools.results.getAll([...keys.keys()]);
     return [...keys].flatMap(([key, id]) => (found.has(key) ? [id] : []));
   }
@@ -144,7 +145,10 @@ export class QueueWorker {
     const { id = '', attemptsMade, stalledCounter } = delivery;
     const stop = new AbortController();
     const { asked, payload: text } = Envelope.catch(UNREADABLE).parse(delivery.data);
-    this.active.set(id, { token, asked, stop });
+    // Its lock was lost, and the job came back here before the next beat.
+    this.stop(id);
+    const active = { token, asked, stop };
+    this.active.set(id, active);
     const attempt = attemptsMade + stalledCounter + 1;
     try {
       const payload: unknown = JSON.parse(text);
@@ -161,7 +165,7 @@ export class QueueWorker {
       if (error instanceof UnavailableError) this.rest();
       throw error;
     } finally {
-      this.active.delete(id);
+      if (this.active.get(id) === active) this.active.delete(id);
     }
   }
 
