@@ -47,6 +47,7 @@ export class QueueJobs extends Jobs {
   private readonly pace: Pace;
   private workers: readonly QueueWorker[] = [];
   private quietUntil = 0;
+  private isLooking = false;
   private isAway = false;
   /** Unreachable, not only slow; already logged. */
   private isSilent = false;
@@ -124,13 +125,15 @@ export class QueueJobs extends Jobs {
     const ended = new Promise<unknown>((resolve, reject) => {
       this.waiting.set(job.key, { job, asked, resolve, reject });
     });
-    if (this.waiting.size === 1) void this.look();
+    void this.look();
     try {
       await this.add(job, asked);
       return await abortable(ended, signal);
     } finally {
-      this.waiting.delete(job.key);
-      if (signal.aborted && !(signal.reason instanceof InterruptedError)) {
+      // While the server was unreachable, another caller may have asked for the same: the job is theirs.
+      const isTheirs = (this.waiting.get(job.key)?.asked ?? asked) !== asked;
+      if (!isTheirs) this.waiting.delete(job.key);
+      if (!isTheirs && signal.aborted && !(signal.reason instanceof InterruptedError)) {
         await this.cancel(job.kind, job.key);
         await this.tools.results.put(noteKey('cancelled', job.key, asked), 'cancelled', true);
       }
@@ -169,14 +172,17 @@ export class QueueJobs extends Jobs {
     }
   }
 
-  /** Polls for all awaited results at once, until there are none. */
+  /** Polls for all awaited results at once, until there are none; unless that is under way. */
   private async look(): Promise<void> {
+    if (this.isLooking) return;
+    this.isLooking = true;
     for (let again = performance.now() + ASK_AGAIN_MS; this.waiting.size > 0; await sleep(LOOK_EVERY_MS, null)) {
       await this.lookOnce();
       if (performance.now() < again) continue;
       again = performance.now() + ASK_AGAIN_MS;
       for (const { job, asked } of this.waiting.values()) void this.add(job, asked).catch(() => undefined);
     }
+    this.isLooking = false;
   }
 
   private async lookOnce(): Promise<void> {

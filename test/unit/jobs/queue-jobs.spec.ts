@@ -1,6 +1,8 @@
+import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { Claims } from '../../../src/core/async/concurrency.js';
 import type { Job, JobHandler } from '../../../src/jobs/jobs.js';
+import { QueueJobs } from '../../../src/jobs/queue-jobs.js';
 import type { QueueServer } from '../../../src/jobs/queue-server.js';
 import { QueueWorker } from '../../../src/jobs/queue-worker.js';
 import { MemoryResultStore } from '../../fakes/memory-result-store.js';
@@ -82,5 +84,53 @@ describe('QueueWorker', () => {
     await second;
     await worker.beat(false);
     expect(server.renewed).toHaveLength(1);
+  });
+});
+
+describe('QueueJobs', () => {
+  it('leaves a job to who asked for it after the first one to ask had left', async () => {
+    const server = new FakeServer();
+    const tools = server.tools();
+    const jobs = new QueueJobs(tools);
+    let back: () => void = () => undefined;
+    server.reachable = new Promise((resolve) => (back = resolve));
+    const leaving = new AbortController();
+    const first = jobs.have(JOB, z.number(), leaving.signal).catch((error: unknown) => error);
+    await turn();
+    leaving.abort(new Error('its time is over'));
+    expect(await first).toMatchObject({ message: 'its time is over' });
+    const second = jobs.have(JOB, z.number(), AbortSignal.timeout(20_000));
+    await turn();
+    back();
+    for (let n = 0; n < 10; n += 1) await turn();
+    await tools.results.put(JOB.key, JOB.kind, 4);
+    expect(await second).toBe(4);
+    expect(server.removed).toEqual([]);
+    await jobs.close(0);
+  });
+
+  it('looks for results once at a time, however many waits there were before', async () => {
+    const tools = new FakeServer().tools();
+    const jobs = new QueueJobs(tools);
+    const have = (key: string): Promise<number> => jobs.have({ ...JOB, key }, z.number(), new AbortController().signal);
+    for (let n = 0; n < 5; n += 1) {
+      const asked = have(`job ${n}`);
+      await turn();
+      await tools.results.put(`job ${n}`, JOB.kind, n);
+      expect(await asked).toBe(n);
+    }
+    let looks = 0;
+    let answer: () => void = () => undefined;
+    const answering = new Promise<void>((resolve) => (answer = resolve));
+    const { results } = tools;
+    const getAll = results.getAll.bind(results);
+    results.getAll = (keys) => ((looks += 1), answering.then(() => getAll(keys)));
+    const last = have('last');
+    await results.put('last', JOB.kind, 5);
+    await sleep(500);
+    expect(looks).toBe(1);
+    answer();
+    expect(await last).toBe(5);
+    await jobs.close(0);
   });
 });
