@@ -1,5 +1,4 @@
 import { type ChildProcess, fork } from 'node:child_process';
-import { once } from 'node:events';
 import { constants, getPriority, setPriority } from 'node:os';
 import { z } from 'zod';
 import { abortable, pause } from '../core/async/time.js';
@@ -52,9 +51,10 @@ export class WorkerProcess {
     child.on('message', (report: Report) => {
       this.asked.get(report.id)?.(report);
     });
-    // Failed sends; the exit listener handles the child's end.
-    child.on('error', () => undefined);
-    child.once('exit', (code, signal) => void this.goOn(performance.now() - started, signal ?? code));
+    let error: string | null = null;
+    child.on('error', ({ message }) => (error = message));
+    // A child that cannot be spawned never exits, but closes.
+    child.once('close', (code, signal) => void this.goOn(performance.now() - started, error ?? signal ?? code));
   }
 
   say(order: Order): void {
@@ -82,12 +82,12 @@ export class WorkerProcess {
     }
   }
 
-  /** Stops it gracefully, and waits for its exit. */
+  /** Stops it gracefully, and waits for its end. */
   async close(): Promise<void> {
     this.closing.abort();
     const { child } = this;
     if (child === null || child.exitCode !== null || child.signalCode !== null) return;
-    const gone = once(child, 'exit');
+    const gone = new Promise((resolve) => child.once('close', resolve));
     this.say({ say: 'stop' });
     await gone;
   }
