@@ -241,7 +241,7 @@ export function storePlace(url: string | undefined, stateHome: string | undefine
   return { file: url.replace(/^(file|sqlite):(\/\/(?=\/))?/, '') };
 }
 
-/** The configured Redis, else the PostgreSQL of the store. @throws BadInputError */
+/** The configured server, else the PostgreSQL of the store. @throws BadInputError */
 function queueOf({ BESTK_QUEUE_URL: url, DATABASE_URL: database, XDG_STATE_HOME: home }: Settings): string | null {
   const place = storePlace(database, home);
   if ('postgres' in place) return url ?? place.postgres;

@@ -256,9 +256,12 @@ export const Settings = z.object({
     .describe('`file:/path/store.sqlite` or `postgresql://…`. By default `$XDG_STATE_HOME/bestk/store.sqlite`.'),
   BESTK_QUEUE_URL: z
     .string()
-    .regex(/^rediss?:\/\/.+/, 'must look like redis://:password@host:6379')
+    .regex(
+      /^(rediss?|postgres(ql)?):\/\/.+/,
+      'must look like redis://:password@host:6379 or postgresql://user:password@host:5432/database',
+    )
     .optional()
-    .describe('`redis://…`: the queue for several machines. By default the queue is in PostgreSQL.'),
+    .describe('Queue for several machines: `redis://…`, or `postgresql://…`. By default that of `DATABASE_URL`.'),
   BESTK_RETENTION_DAYS: z.coerce
     .number()
     .min(1)

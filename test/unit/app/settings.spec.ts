@@ -55,8 +55,17 @@ describe('settings of a cluster', () => {
     ['BESTK_KUBERNETES_POD', 'securityContext: { runAsUser: 0 }'],
     ['BESTK_KUBERNETES_POD', '{'],
     ['BESTK_KUBERNETES_NAMESPACE', 'No_Name'],
+    ['BESTK_QUEUE_URL', 'mysql://db/bestk'],
   ])('%s may not be "%s"', (name, value) => {
     expect(() => loadConfig({ [name]: value })).toThrow(BadInputError);
     expect(() => loadConfig({ [name]: value })).toThrow(name);
   });
+});
+
+it('the queue is on the server of the store, or on another one: behind a pooler it would not work', () => {
+  const DATABASE_URL = 'postgresql://bestk:secret@pooler/bestk';
+  expect(loadConfig({ DATABASE_URL }).queue).toBe(DATABASE_URL);
+  for (const url of ['redis://:secret@queue', 'postgresql://bestk:hidden@db/bestk']) {
+    expect(loadConfig({ DATABASE_URL, BESTK_QUEUE_URL: url }).queue).toBe(url);
+  }
 });
