@@ -1,10 +1,7 @@
 import type { Kysely, Migration, MigrationProvider } from 'kysely';
 import { StoreUnavailableError } from '../core/errors/unavailable.js';
 
-/**
- * Until the first release there is one migration, renamed whenever its tables change: stores of other builds are refused, not
- * migrated.
- */
+/** By order of name. Each one only adds, so that stores of earlier builds can be opened; those of later builds are refused. */
 const MIGRATIONS: Record<string, Migration> = {
   '0001_with_labels': {
     async up(db: Kysely<unknown>) {
@@ -15,12 +12,18 @@ const MIGRATIONS: Record<string, Migration> = {
       await createRecords(db);
     },
   },
+  '0002_parts_begun': {
+    async up(db: Kysely<unknown>) {
+      const table = db.schema.alterTable('spendings');
+      await table.addColumn('begun', 'integer', (column) => column.notNull().defaultTo(0)).execute();
+    },
+  },
 };
 
 export const migrations: MigrationProvider = { getMigrations: () => Promise.resolve(MIGRATIONS) };
 
 /**
- * Refuses a store made by another build before changing anything in it.
+ * Refuses a store whose tables this build does not know before changing anything in it.
  * @throws StoreUnavailableError
  */
 export async function refuseOtherBuilds<DB>(db: Kysely<DB>, name: string): Promise<void> {

@@ -129,7 +129,7 @@ export class KyselyRetention extends Retention {
 
 /** Part whose row serialises those who ask for room in a run. */
 const LOCKED = 'run';
-const EMPTY = { tokens: 0, usd: 0, taken_tokens: 0, taken_usd: 0 };
+const EMPTY = { tokens: 0, usd: 0, taken_tokens: 0, taken_usd: 0, begun: 0 };
 
 /** Spending of runs, as rows. Room is taken under a lock on one of the run's rows, so that concurrent requests are serialised. */
 export class KyselySpendingStore extends SpendingStore {
@@ -141,8 +141,13 @@ export class KyselySpendingStore extends SpendingStore {
   }
 
   override of(run_id: string, part: string): PartSpendings {
+    const own = { run_id, part, begun: 0 };
     return {
-      begin: () => this.begin(run_id, part),
+      begin: async () => {
+        const { begun, ...before } = await this.begin(run_id, part);
+        own.begun = begun;
+        return before;
+      },
       take: (room, most) =>
         this.write(async (trx) => {
           await trx
@@ -156,22 +161,23 @@ export class KyselySpendingStore extends SpendingStore {
           const fits = (unit: keyof Amount): boolean =>
             most[unit] === null || spent[unit] + taken[unit] + room[unit] <= most[unit];
           if (!fits('tokens') || !fits('usd')) return spent;
-          await change(trx, { run_id, part }, { tokens: 0, usd: 0, taken_tokens: room.tokens, taken_usd: room.usd });
+          await change(trx, own, { tokens: 0, usd: 0, taken_tokens: room.tokens, taken_usd: room.usd });
           return null;
         }),
       settle: (room, spent) => {
         const by = { ...spent, taken_tokens: -room.tokens, taken_usd: -room.usd };
-        return this.write((trx) => change(trx, { run_id, part }, by));
+        return this.write((trx) => change(trx, own, by));
       },
     };
   }
 
-  private begin(run_id: string, part: string): Promise<Amount> {
+  private begin(run_id: string, part: string): Promise<Amount & Pick<SpendingsTable, 'begun'>> {
+    const again = { taken_tokens: 0, taken_usd: 0, begun: sql<number>`spendings.begun + 1` };
     const row = this.db
       .insertInto('spendings')
       .values({ run_id, part, ...EMPTY })
-      .onConflict((conflict) => conflict.columns(['run_id', 'part']).doUpdateSet({ taken_tokens: 0, taken_usd: 0 }))
-      .returning(['tokens', 'usd']);
+      .onConflict((conflict) => conflict.columns(['run_id', 'part']).doUpdateSet(again))
+      .returning(['tokens', 'usd', 'begun']);
     return this.guard.run(() => row.executeTakeFirstOrThrow());
   }
 
@@ -180,11 +186,12 @@ export class KyselySpendingStore extends SpendingStore {
   }
 }
 
-type Counts = Omit<SpendingsTable, 'run_id' | 'part'>;
+type Counts = Omit<SpendingsTable, 'run_id' | 'part' | 'begun'>;
 
+/** What was reserved by a process that lost its part was released when the next one began it. */
 async function change(
   trx: Transaction<Database>,
-  { run_id, part }: Pick<SpendingsTable, 'run_id' | 'part'>,
+  { run_id, part, begun }: Pick<SpendingsTable, 'run_id' | 'part' | 'begun'>,
   by: Counts,
 ): Promise<void> {
   await trx
@@ -192,8 +199,8 @@ async function change(
     .set({
       tokens: sql<number>`tokens + ${by.tokens}`,
       usd: sql<number>`usd + ${by.usd}`,
-      taken_tokens: sql<number>`taken_tokens + ${by.taken_tokens}`,
-      taken_usd: sql<number>`taken_usd + ${by.taken_usd}`,
+      taken_tokens: sql<number>`case when begun = ${begun} then taken_tokens + ${by.taken_tokens} else taken_tokens end`,
+      taken_usd: sql<number>`case when begun = ${begun} then taken_usd + ${by.taken_usd} else taken_usd end`,
     })
     .where('run_id', '=', run_id)
     .where('part', '=', part)

@@ -70,8 +70,11 @@ export interface SpendingsTable {
   part: string;
   tokens: number;
   usd: number;
+  /** Reserved since the part was begun last. */
   taken_tokens: number;
   taken_usd: number;
+  /** How often the part was begun. */
+  begun: number;
 }
 
 /** Benchmark reports; `id` is the hash of the document. */

@@ -61,5 +61,28 @@ export function spendingStoreContract(name: string, open: () => Promise<Stores>)
       await store.spendings.of(run, 'a').begin();
       expect(await other.take({ tokens: 20, usd: 0 }, { tokens: 100, usd: null })).toBeNull();
     });
+
+    it('counts what a process still spends after it lost its part, and leaves the room of the next one reserved', async () => {
+      const store = await open();
+      const run = await runIn(store);
+      const room = (tokens: number) => ({ tokens, usd: tokens / 100 });
+      const [lost, next, other] = [
+        store.spendings.of(run, 'a'),
+        store.spendings.of(run, 'a'),
+        store.spendings.of(run, 'b'),
+      ];
+      await lost.begin();
+      await lost.take(room(60), NO_LIMIT);
+      await next.begin();
+      await other.begin();
+      expect(await next.take(room(30), room(100))).toBeNull();
+      await lost.settle(room(60), room(10));
+      expect(await lost.take(room(20), room(100))).toBeNull();
+      await lost.settle(room(20), NOTHING);
+      expect(await other.take(room(61), room(100))).toEqual(room(10));
+      await next.settle(room(30), NOTHING);
+      expect(await other.take(room(91), room(100))).toEqual(room(10));
+      expect(await other.take(room(90), room(100))).toBeNull();
+    });
   });
 }

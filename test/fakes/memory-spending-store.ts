@@ -4,6 +4,7 @@ import { SpendingStore } from '../../src/ports/result-store.js';
 interface Part {
   spent: Amount;
   taken: Amount;
+  begun: number;
 }
 
 const NOTHING: Amount = { tokens: 0, usd: 0 };
@@ -15,23 +16,29 @@ export class MemorySpendingStore extends SpendingStore {
   override of(runId: string, part: string): PartSpendings {
     const parts = this.runs.get(runId) ?? new Map<string, Part>();
     this.runs.set(runId, parts);
-    const own = (): Part => parts.get(part) ?? { spent: NOTHING, taken: NOTHING };
+    const own = (): Part => parts.get(part) ?? { spent: NOTHING, taken: NOTHING, begun: 0 };
     const sum = (of: 'spent' | 'taken'): Amount => [...parts.values()].map((each) => each[of]).reduce(plus, NOTHING);
+    let begun = 0;
+    const change = (spent: Amount, taken: Amount): void => {
+      const now = own();
+      const isHeld = now.begun === begun;
+      parts.set(part, { ...now, spent: plus(now.spent, spent), taken: isHeld ? plus(now.taken, taken) : now.taken });
+    };
     return {
       begin: async () => {
-        parts.set(part, { spent: own().spent, taken: NOTHING });
+        begun = own().begun + 1;
+        parts.set(part, { spent: own().spent, taken: NOTHING, begun });
         return own().spent;
       },
       take: async (room, most) => {
         const all = plus(plus(sum('spent'), sum('taken')), room);
         const fits = (unit: keyof Amount): boolean => most[unit] === null || all[unit] <= most[unit];
         if (!fits('tokens') || !fits('usd')) return sum('spent');
-        parts.set(part, { ...own(), taken: plus(own().taken, room) });
+        change(NOTHING, room);
         return null;
       },
       settle: async (room, spent) => {
-        const back = { tokens: -room.tokens, usd: -room.usd };
-        parts.set(part, { spent: plus(own().spent, spent), taken: plus(own().taken, back) });
+        change(spent, { tokens: -room.tokens, usd: -room.usd });
       },
     };
   }

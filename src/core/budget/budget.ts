@@ -57,7 +57,10 @@ export interface Amount {
  * StoreUnavailableError.
  */
 export interface PartSpendings {
-  /** Begins or resumes the part; reservations left by a dead process are released. @returns what it has spent so far */
+  /**
+   * Begins or resumes the part. A process that had it before, dead or only cut off, has no room reserved any more, and gets none.
+   * @returns what the part has spent so far
+   */
   begin(): Promise<Amount>;
   /**
    * Reserves `room` for a call if everything the run has spent and reserved, this call included, stays within `most`;
