@@ -179,12 +179,9 @@ export class KyselyRunStore extends RunStore {
   }
 
   override async delete(id: string): Promise<void> {
-    await this.write(async (trx) => {
-      for (const table of ['spendings', 'run_events', 'run_documents'] as const) {
-        await trx.deleteFrom(table).where('run_id', '=', keyText(id)).execute();
-      }
-      await trx.deleteFrom('runs').where('id', '=', keyText(id)).execute();
-    });
+    // Rows that belong to it are deleted by foreign key cascade.
+    const row = this.db.deleteFrom('runs').where('id', '=', keyText(id));
+    await this.guard.run(() => row.execute());
   }
 
   /** Rows with their documents. */
