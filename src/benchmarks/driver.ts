@@ -53,12 +53,12 @@ export function benchmarkHandler(tools: DriverTools): JobHandler<z.infer<typeof 
     atOnce: BENCHMARKS_AT_ONCE,
     perform: async ({ benchmark_id }, { signal }) => {
       const benchmark = await tools.benchmarks.get(benchmark_id);
-      if (benchmark?.status !== 'running') return;
-      const { submitter, updated_at: since } = benchmark;
+      if (benchmark?.status !== 'running' || benchmark.setup !== (await tools.setup())) return;
+      const { submitter, setup, updated_at: since } = benchmark;
       const plan = BenchmarkPlan.parse(benchmark.plan);
       const sealed = (await tools.benchmarks.sealed(benchmark_id)) as Readonly<Record<string, SealedContent>>;
       try {
-        await new Drive(tools, { id: benchmark_id, submitter, plan, sealed, since }, signal).toEnd();
+        await new Drive(tools, { id: benchmark_id, submitter, setup, plan, sealed, since }, signal).toEnd();
       } catch (error) {
         signal.throwIfAborted();
         // A transient failure is retried when open benchmarks are taken up again; a defect would recur each time.
@@ -74,6 +74,7 @@ export function benchmarkHandler(tools: DriverTools): JobHandler<z.infer<typeof 
 interface Driven {
   readonly id: string;
   readonly submitter: string;
+  readonly setup: string;
   readonly plan: BenchmarkPlan;
   readonly sealed: Readonly<Record<string, SealedContent>>;
   /** When it was started or resumed. */
@@ -112,7 +113,7 @@ class Drive {
   }
 
   /**
-   * Returns when everything is done, or when the benchmark is no longer `running`.
+   * Returns when everything is done, or when the benchmark is no longer `running` or under these settings.
    * @throws the failure that prevented an issue from being graded
    */
   async toEnd(): Promise<void> {
@@ -125,7 +126,8 @@ class Drive {
       if (seen !== '') await ended.wait(rings, LOOK_EVERY_MS, signal);
       rings = ended.rings;
       if (this.failure !== null) throw this.failure.error;
-      if ((await benchmarks.get(driven.id))?.status !== 'running') break;
+      const benchmark = await benchmarks.get(driven.id);
+      if (benchmark?.status !== 'running' || benchmark.setup !== driven.setup) break;
       const counts = await benchmarks.counts(driven.id);
       const now = `${JSON.stringify(counts)} ${this.grading.size} ${this.allocating.size}`;
       if (now === seen) continue;

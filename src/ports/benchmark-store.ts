@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type Run, RunStatus } from './run-store.js';
+import { type OpenRun, type Run, RunStatus } from './run-store.js';
 
 /** `accepting`: the upload is still being read. While `paused` no run begins; running ones continue to their end. */
 export const BenchmarkStatus = z.enum(['accepting', 'running', 'paused', 'done', 'failed', 'cancelled']);
@@ -18,6 +18,8 @@ export type BenchmarkSummary = z.infer<typeof BenchmarkSummary>;
 
 export interface Benchmark extends BenchmarkSummary {
   readonly submitter: string;
+  /** Identifies the settings under which it was accepted: processes with the same settings see it to its end. */
+  readonly setup: string;
   /** What is to be done; null until the upload has been read. */
   readonly plan: unknown;
 }
@@ -106,6 +108,8 @@ export interface NewBenchmark {
   /** Hash of the upload. */
   readonly hash: string;
   readonly submitter: string;
+  /** The default is ''. */
+  readonly setup?: string;
 }
 
 export interface BenchmarkPage {
@@ -140,8 +144,9 @@ export abstract class BenchmarkStore {
     change: Pick<BenchmarkSummary, 'status' | 'note'>,
     from: readonly BenchmarkStatus[],
   ): Promise<boolean>;
-  /** The running ones: id and submitter. */
-  abstract running(): Promise<readonly { readonly id: string; readonly submitter: string }[]>;
+  abstract running(): Promise<readonly OpenRun[]>;
+  /** Moves a running one to other settings. */
+  abstract adopt(id: string, setup: string): Promise<void>;
   abstract runs(id: string, listing?: BenchmarkRunListing): Promise<readonly BenchmarkRun[]>;
   abstract counts(id: string): Promise<readonly BenchmarkCount[]>;
   /**

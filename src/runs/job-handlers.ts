@@ -64,7 +64,7 @@ export interface RecoveryTools {
   readonly jobs: Jobs;
   readonly settings: RunSettings;
   /** Absent = there are no benchmarks. */
-  readonly benchmarks?: Pick<BenchmarkStore, 'running'>;
+  readonly benchmarks?: Pick<BenchmarkStore, 'running' | 'adopt'>;
 }
 
 /** Periodically resubmits open runs and benchmarks, so that none is stuck if its job is lost. */
@@ -86,29 +86,42 @@ export class RunRecovery {
     const { store, executor, jobs, settings, benchmarks } = this.tools;
     try {
       const setup = await executor.setup();
-      for (const run of await store.open())
-        if (await this.isOurs(run, setup)) await jobs.submit(jobOfRun(run.id, run.submitter));
-      for (const { id, submitter } of (await benchmarks?.running()) ?? [])
-        await jobs.submit(jobOfBenchmark(id, submitter));
+      for (const run of await store.open()) {
+        const { id, submitter, setup: accepted } = run;
+        const adopt = async (): Promise<void> => {
+          await store.adopt(id, setup);
+          await store.append(id, 'settings', { accepted, done: setup });
+        };
+        if (await this.isOurs('Run', run, setup, adopt)) await jobs.submit(jobOfRun(id, submitter));
+      }
+      for (const benchmark of (await benchmarks?.running()) ?? []) {
+        const { id, submitter } = benchmark;
+        const adopt = async (): Promise<void> => benchmarks?.adopt(id, setup);
+        if (await this.isOurs('Benchmark', benchmark, setup, adopt)) await jobs.submit(jobOfBenchmark(id, submitter));
+      }
     } catch (error) {
       settings.logger.warn(`Looking for unclaimed runs failed: ${String(error)}`);
     }
   }
 
   /**
-   * Runs with the same settings, and runs whose settings no live process has: stored results are reused, the rest is
+   * What has the same settings, and what has settings of no live process: stored results are reused, the rest is
    * recomputed.
    */
-  private async isOurs({ id, setup: theirs }: OpenRun, setup: string): Promise<boolean> {
+  private async isOurs(
+    what: 'Run' | 'Benchmark',
+    { id, setup: theirs }: OpenRun,
+    setup: string,
+    adopt: () => Promise<void>,
+  ): Promise<boolean> {
     if (theirs === setup) return true;
-    const { store, jobs, settings } = this.tools;
+    const { jobs, settings } = this.tools;
     if ((await jobs.others(theirs)) > 0) return false;
     settings.logger.warn(
-      `Run ${id} was accepted under other settings (${theirs}), and no process has them any more: it is done under ours (${setup}).`,
-      { run_id: id },
+      `${what} ${id} was accepted under other settings (${theirs}), and no process has them any more: it is done under ours (${setup}).`,
+      { [`${what.toLowerCase()}_id`]: id },
     );
-    await store.adopt(id, setup);
-    await store.append(id, 'settings', { accepted: theirs, done: setup });
+    await adopt();
     return true;
   }
 }

@@ -16,7 +16,7 @@ import {
   type RunEffort,
   type RunGrades,
 } from '../ports/benchmark-store.js';
-import { hasEnded, type Run, RunStatus } from '../ports/run-store.js';
+import { hasEnded, type OpenRun, type Run, RunStatus } from '../ports/run-store.js';
 import type { BenchmarksTable, Database, GradesTable, RunsTable, StoreDialect } from './schema.js';
 import { requestColumns } from './run-rows.js';
 import { keyText, type StoreGuard } from './statements.js';
@@ -40,11 +40,13 @@ export class KyselyBenchmarkStore extends BenchmarkStore {
     super();
   }
 
-  override async create(key: string, { title, hash, submitter }: NewBenchmark): Promise<Benchmark> {
+  override async create(key: string, benchmark: NewBenchmark): Promise<Benchmark> {
+    const { title, hash, submitter, setup = '' } = benchmark;
     const now = Date.now();
     const times = { created_at: now, updated_at: now };
     const made = { key: keyText(key), request_hash: hash, title: keyText(title), submitter: keyText(submitter) };
-    const row = { id: this.ids.next(now), ...made, ...times, status: 'accepting', note: null, plan: '', sealed: '' };
+    const empty = { status: 'accepting', note: null, plan: '', sealed: '' };
+    const row = { id: this.ids.next(now), ...made, ...times, ...empty, setup };
     const insert = this.db
       .insertInto('benchmarks')
       .values(row)
@@ -52,7 +54,7 @@ export class KyselyBenchmarkStore extends BenchmarkStore {
     await this.guard.run(() => insert.execute());
     const query = this.db.selectFrom('benchmarks').selectAll().where('key', '=', row.key);
     const held = await this.guard.run(() => query.executeTakeFirst());
-    if (held === undefined) return this.create(key, { title, hash, submitter });
+    if (held === undefined) return this.create(key, benchmark);
     if (held.request_hash === hash) return benchmarkOf(held);
     const at = { field: 'Idempotency-Key' };
     throw new BadInputError('was used for another benchmark.', at, 'Use a new key for a new benchmark.');
@@ -71,7 +73,7 @@ export class KyselyBenchmarkStore extends BenchmarkStore {
   override async get(id: string): Promise<Benchmark | null> {
     const query = this.db
       .selectFrom('benchmarks')
-      .select([...SUMMARY, 'plan', 'submitter'])
+      .select([...SUMMARY, 'plan', 'submitter', 'setup'])
       .where('id', '=', keyText(id));
     const row = await this.guard.run(() => query.executeTakeFirst());
     return row === undefined ? null : benchmarkOf(row);
@@ -109,9 +111,14 @@ export class KyselyBenchmarkStore extends BenchmarkStore {
     return (await this.guard.run(() => update.executeTakeFirst())).numUpdatedRows > 0n;
   }
 
-  override running(): Promise<readonly { readonly id: string; readonly submitter: string }[]> {
-    const query = this.db.selectFrom('benchmarks').select(['id', 'submitter']).where('status', '=', 'running');
+  override running(): Promise<readonly OpenRun[]> {
+    const query = this.db.selectFrom('benchmarks').select(['id', 'submitter', 'setup']).where('status', '=', 'running');
     return this.guard.run(() => query.orderBy('id', 'asc').execute());
+  }
+
+  override async adopt(id: string, setup: string): Promise<void> {
+    const query = this.db.updateTable('benchmarks').set({ setup }).where('id', '=', keyText(id));
+    await this.guard.run(() => query.where('status', '=', 'running').execute());
   }
 
   override async runs(
@@ -298,9 +305,9 @@ function summaryOf(row: Pick<BenchmarksTable, (typeof SUMMARY)[number]>): Benchm
   return { id, title, note, status: BenchmarkStatus.parse(status), ...times };
 }
 
-function benchmarkOf(row: Pick<BenchmarksTable, (typeof SUMMARY)[number] | 'plan' | 'submitter'>): Benchmark {
+function benchmarkOf(row: Pick<BenchmarksTable, (typeof SUMMARY)[number] | 'plan' | 'submitter' | 'setup'>): Benchmark {
   const plan: unknown = row.plan === '' ? null : JSON.parse(row.plan);
-  return { ...summaryOf(row), submitter: row.submitter, plan };
+  return { ...summaryOf(row), submitter: row.submitter, setup: row.setup, plan };
 }
 
 type Row = Pick<RunsTable, (typeof RUN_COLUMNS)[number]> & {

@@ -18,6 +18,12 @@ const MIGRATIONS: Record<string, Migration> = {
       await table.addColumn('begun', 'integer', (column) => column.notNull().defaultTo(0)).execute();
     },
   },
+  '0003_setup_of_benchmarks': {
+    async up(db: Kysely<unknown>) {
+      const table = db.schema.alterTable('benchmarks');
+      await table.addColumn('setup', 'text', (column) => column.notNull().defaultTo('')).execute();
+    },
+  },
 };
 
 export const migrations: MigrationProvider = { getMigrations: () => Promise.resolve(MIGRATIONS) };

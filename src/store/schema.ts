@@ -97,6 +97,8 @@ export interface BenchmarksTable {
   status: string;
   note: string | null;
   submitter: string;
+  /** Identifies the settings under which it was accepted. */
+  setup: string;
   /** What is to be done; '' until the upload is read completely. */
   plan: string;
   /** Hidden tests and gold patches by instance, for grading. */

@@ -48,7 +48,17 @@ export function benchmarkStoreContract(name: string, open: () => Promise<Stores>
       expect(await store.get(id)).toMatchObject({ status: 'running', plan: { arms: [{ name: 'mine' }] } });
       expect(JSON.stringify(await store.get(id))).not.toContain('gold');
       expect(await store.sealed(id)).toEqual({ 'o__r-1': { gold: 'ü' } });
-      expect(await store.running()).toEqual([{ id, submitter: 'me' }]);
+      expect(await store.running()).toEqual([{ id, submitter: 'me', setup: '' }]);
+    });
+
+    it('belongs to those with its settings, until others adopt it', async () => {
+      const { id } = await store.create('key', { ...NEW, setup: 'ours' });
+      await store.begin(id, { arms: [] }, {});
+      expect(await store.running()).toEqual([{ id, submitter: 'me', setup: 'ours' }]);
+      const begun = await store.get(id);
+      await store.adopt(id, 'theirs');
+      expect(await store.running()).toEqual([{ id, submitter: 'me', setup: 'theirs' }]);
+      expect(await store.get(id)).toEqual({ ...begun, setup: 'theirs' });
     });
 
     it('changes only what stands as expected', async () => {

@@ -102,12 +102,14 @@ export async function takeBenchmark(
   { file, folder, wish: { key, submitter } }: BenchmarkJob,
   store: BenchmarkStore,
   accept: Accept,
+  setup: string,
 ): Promise<TakenBenchmark> {
   const sorted = await sortUpload(file, folder);
   const { bench, hash } = sorted;
   const { instances, rejected } = await readRows(sorted);
   const inputs = await inputsOf(sorted, instances, folder);
-  const { id, status } = await store.create(key, { title: bench.title ?? 'Benchmark', hash, submitter });
+  const made = { title: bench.title ?? 'Benchmark', hash, submitter, setup };
+  const { id, status } = await store.create(key, made);
   if (status !== 'accepting') return { id, isNew: false, rejected };
   const skipped = await enlist(sorted, instances, inputs, (arm, instance, request) =>
     accept(`benchmark ${id} ${arm} ${instance}`, request, { submitter, benchmark: { id, arm }, alone: true }),

@@ -136,10 +136,10 @@ class Bench {
   }
 
   /** Drives it to its end, or until the signal aborts. */
-  async drive(signal = new AbortController().signal): Promise<void> {
+  async drive(signal = new AbortController().signal, settings = ''): Promise<void> {
     const { results, runs } = this;
     const sandbox = new FakeSandbox(() => exited(0));
-    const setup = (): Promise<string> => Promise.resolve('');
+    const setup = (): Promise<string> => Promise.resolve(settings);
     const benchmarks = Object.create(store.benchmarks) as BenchmarkStore;
     benchmarks.ask = async (id, request) => {
       await store.benchmarks.ask(id, request);
@@ -283,5 +283,25 @@ describe('greedy arms of a service', () => {
     await bench.drive();
     const again = bench.runs.ran.filter(({ request, samples }) => samples && request.issue.instance_id === 'issue-1');
     expect(again.map(({ request }) => request.k).slice(0, 2)).toEqual([1, 1]);
+  });
+});
+
+describe('a benchmark under other settings', () => {
+  it('is left to the processes that have them', async () => {
+    const bench = await Bench.open({ arms: [{ name: 'arm-1', seed: 1, k: 1 }] }, 2);
+    await bench.drive(undefined, 'others');
+    expect(bench.runs.ran).toEqual([]);
+    bench.runs.play = async () => {
+      await store.benchmarks.adopt(bench.id, 'others');
+      return true;
+    };
+    await bench.drive();
+    await bench.runs.idle();
+    expect(bench.runs.ran).toHaveLength(1);
+    await bench.drive(undefined, 'others');
+    expect(await bench.end()).toEqual({
+      ...{ status: 'done', note: null },
+      runs: ['arm-1 issue-1 done 1', 'arm-1 issue-2 done 1'],
+    });
   });
 });

@@ -19,7 +19,12 @@ import { LargeRuns, type PartJob, partOf } from '../../../src/http/runs/judge-pr
 import { type HttpServer, type ServeOptions, startHttp } from '../../../src/http/serve.js';
 import { makeRunReport } from '../../../src/app/threads/stored-run-reports.js';
 import { reportLines } from '../../../src/app/threads/threaded-reports.js';
-import { takeBenchmark, UploadedBenchmarks } from '../../../src/app/threads/uploaded-benchmarks.js';
+import {
+  type BenchmarkJob,
+  takeBenchmark,
+  type TakenBenchmark,
+  UploadedBenchmarks,
+} from '../../../src/app/threads/uploaded-benchmarks.js';
 import { takeUpload, UploadedRuns } from '../../../src/app/threads/uploaded-runs.js';
 import {
   type AskedPrompts,
@@ -110,6 +115,9 @@ class NoBenchmarks extends BenchmarkStore {
   }
   running(): Promise<[]> {
     return Promise.resolve([]);
+  }
+  adopt(): Promise<void> {
+    return Promise.resolve();
   }
   runs(): Promise<[]> {
     return Promise.resolve([]);
@@ -303,7 +311,9 @@ export async function serveRuns(
         useFactory: (runs: RunService, service: BenchmarkService) => {
           const accept: Accept = async (...[key, request, how]) =>
             runs.accept(key, request, { ...how, setup: await executor.setup() });
-          return new UploadedBenchmarks((job) => takeBenchmark(job, benchmarks, accept), service, room);
+          const take = async (job: BenchmarkJob): Promise<TakenBenchmark> =>
+            takeBenchmark(job, benchmarks, accept, await executor.setup());
+          return new UploadedBenchmarks(take, service, room);
         },
         inject: [RunService, BenchmarkService],
       },

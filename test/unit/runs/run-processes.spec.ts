@@ -1,5 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MOST_LOST } from '../../../src/jobs/jobs.js';
+import { RunRecovery } from '../../../src/runs/job-handlers.js';
+import { RunSettings } from '../../../src/runs/run-worker.js';
 import { MemoryRunStore } from '../../fakes/memory-run-store.js';
 import { ScriptedExecutor, untilStopped } from '../../fakes/scripted-executor.js';
 import { journal, processOn, TIMES, told, until } from '../../fixtures/run-world.js';
@@ -131,6 +133,30 @@ describe('several processes on one store', () => {
     await recover();
     expect(told(await journal(runs, id))).toEqual(['queued', 'settings', 'running', 'step', 'step', 'step', 'done']);
     expect(logged.join()).toContain('accepted under other settings (gone)');
+    await shutdown();
+  });
+
+  it('take up benchmarks of their own settings, and of settings that no process has any more', async () => {
+    const open = ['ours', 'theirs', 'gone'].map((setup) => ({ id: `of ${setup}`, submitter: '', setup }));
+    const [adopted, submitted]: string[][] = [[], []];
+    const benchmarks = {
+      running: async () => open,
+      adopt: async (id: string, setup: string) => void adopted?.push(`${id} by ${setup}`),
+    };
+    const { jobs, shutdown } = processOn(new MemoryRunStore(), threeSteps);
+    jobs.others = async (setup) => (setup === 'theirs' ? 1 : 0);
+    jobs.submit = async ({ key }) => void submitted?.push(key);
+    const executor = new ScriptedExecutor(untilStopped);
+    executor.setup = async () => 'ours';
+    const logged: string[] = [];
+    const log = (message: unknown): void => void logged.push(String(message));
+    const settings = new RunSettings({ warn: log, error: log });
+    const recovery = new RunRecovery({ store: new MemoryRunStore(), executor, jobs, settings, benchmarks });
+    await recovery.start();
+    recovery.stop();
+    expect(submitted).toEqual(['of ours', 'of gone']);
+    expect(adopted).toEqual(['of gone by ours']);
+    expect(logged.join()).toContain('Benchmark of gone was accepted under other settings (gone)');
     await shutdown();
   });
 

@@ -156,14 +156,17 @@ describe('openSqliteStore', () => {
     const spent = { tokens: 3, usd: 0.5 };
     await earlier.spendings.of(run.id, 'a').begin();
     await earlier.spendings.of(run.id, 'a').settle({ tokens: 0, usd: 0 }, spent);
+    const benchmark = await earlier.benchmarks.create('b', { title: 'b', hash: '', submitter: '' });
     await earlier.close();
     const driver = new SqliteDriver(path);
     driver.exec("DELETE FROM kysely_migration WHERE name > '0002'");
     driver.exec('ALTER TABLE spendings DROP COLUMN begun');
+    driver.exec('ALTER TABLE benchmarks DROP COLUMN setup');
     driver.close();
     const store = await open(path);
     expect(await store.runs.get(run.id)).toEqual(run);
     expect(await store.spendings.of(run.id, 'a').begin()).toEqual(spent);
+    expect(await store.benchmarks.get(benchmark.id)).toEqual(benchmark);
   });
 
   it.each(['9999_from_the_future', '0001_runs_and_results'])(
