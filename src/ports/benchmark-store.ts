@@ -145,8 +145,8 @@ export abstract class BenchmarkStore {
     from: readonly BenchmarkStatus[],
   ): Promise<boolean>;
   abstract running(): Promise<readonly OpenRun[]>;
-  /** Moves a running one to other settings. */
-  abstract adopt(id: string, setup: string): Promise<void>;
+  /** Moves a running one to other settings. @returns false, and changes nothing, unless it still has those of `from` */
+  abstract adopt(id: string, setup: string, from: string): Promise<boolean>;
   abstract runs(id: string, listing?: BenchmarkRunListing): Promise<readonly BenchmarkRun[]>;
   abstract counts(id: string): Promise<readonly BenchmarkCount[]>;
   /**

@@ -171,8 +171,8 @@ export abstract class RunStore {
   abstract list(limit: number, before: string | null, listing?: RunListing): Promise<RunPage>;
   /** Oldest first, without those of commands. */
   abstract open(): Promise<readonly OpenRun[]>;
-  /** Moves an open run to other settings. */
-  abstract adopt(id: string, setup: string): Promise<void>;
+  /** Moves an open run to other settings. @returns false, and changes nothing, unless it still has those of `from` */
+  abstract adopt(id: string, setup: string, from: string): Promise<boolean>;
   /** How many runs of this run's submitter are being worked on, itself included. */
   abstract siblings(id: string): Promise<number>;
   abstract census(): Promise<RunCensus>;

@@ -88,15 +88,16 @@ export class RunRecovery {
       const setup = await executor.setup();
       for (const run of await store.open()) {
         const { id, submitter, setup: accepted } = run;
-        const adopt = async (): Promise<void> => {
-          await store.adopt(id, setup);
-          await store.append(id, 'settings', { accepted, done: setup });
+        const adopt = async (): Promise<boolean> => {
+          const isAdopted = await store.adopt(id, setup, accepted);
+          if (isAdopted) await store.append(id, 'settings', { accepted, done: setup });
+          return isAdopted;
         };
         if (await this.isOurs('Run', run, setup, adopt)) await jobs.submit(jobOfRun(id, submitter));
       }
       for (const benchmark of (await benchmarks?.running()) ?? []) {
-        const { id, submitter } = benchmark;
-        const adopt = async (): Promise<void> => benchmarks?.adopt(id, setup);
+        const { id, submitter, setup: accepted } = benchmark;
+        const adopt = async (): Promise<boolean> => (await benchmarks?.adopt(id, setup, accepted)) === true;
         if (await this.isOurs('Benchmark', benchmark, setup, adopt)) await jobs.submit(jobOfBenchmark(id, submitter));
       }
     } catch (error) {
@@ -112,16 +113,16 @@ export class RunRecovery {
     what: 'Run' | 'Benchmark',
     { id, setup: theirs }: OpenRun,
     setup: string,
-    adopt: () => Promise<void>,
+    adopt: () => Promise<boolean>,
   ): Promise<boolean> {
     if (theirs === setup) return true;
     const { jobs, settings } = this.tools;
-    if ((await jobs.others(theirs)) > 0) return false;
+    // Another process may have adopted it meanwhile.
+    if ((await jobs.others(theirs)) > 0 || !(await adopt())) return false;
     settings.logger.warn(
       `${what} ${id} was accepted under other settings (${theirs}), and no process has them any more: it is done under ours (${setup}).`,
       { [`${what.toLowerCase()}_id`]: id },
     );
-    await adopt();
     return true;
   }
 }

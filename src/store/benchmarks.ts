@@ -27,6 +27,8 @@ const RUN_COLUMNS = [
 ] as const;
 const GRADE_COLUMNS = ['selected_right', 'graded', 'right_candidates', 'ungraded'] as const;
 const SUMMARY = ['id', 'title', 'status', 'note', 'created_at', 'updated_at'] as const;
+/** Builds without this column left it empty, but gave the runs the same setup. */
+const SETUP = sql<string>`coalesce(nullif(setup, ''), (select max(runs.setup) from runs where benchmark = benchmarks.id), '')`;
 
 /** Benchmarks as rows, in any database supported by Kysely. */
 export class KyselyBenchmarkStore extends BenchmarkStore {
@@ -73,7 +75,7 @@ export class KyselyBenchmarkStore extends BenchmarkStore {
   override async get(id: string): Promise<Benchmark | null> {
     const query = this.db
       .selectFrom('benchmarks')
-      .select([...SUMMARY, 'plan', 'submitter', 'setup'])
+      .select([...SUMMARY, 'plan', 'submitter', SETUP.as('setup')])
       .where('id', '=', keyText(id));
     const row = await this.guard.run(() => query.executeTakeFirst());
     return row === undefined ? null : benchmarkOf(row);
@@ -112,13 +114,14 @@ export class KyselyBenchmarkStore extends BenchmarkStore {
   }
 
   override running(): Promise<readonly OpenRun[]> {
-    const query = this.db.selectFrom('benchmarks').select(['id', 'submitter', 'setup']).where('status', '=', 'running');
-    return this.guard.run(() => query.orderBy('id', 'asc').execute());
+    const query = this.db.selectFrom('benchmarks').select(['id', 'submitter', SETUP.as('setup')]);
+    return this.guard.run(() => query.where('status', '=', 'running').orderBy('id', 'asc').execute());
   }
 
-  override async adopt(id: string, setup: string): Promise<void> {
-    const query = this.db.updateTable('benchmarks').set({ setup }).where('id', '=', keyText(id));
-    await this.guard.run(() => query.where('status', '=', 'running').execute());
+  override async adopt(id: string, setup: string, from: string): Promise<boolean> {
+    const open = this.db.updateTable('benchmarks').set({ setup }).where('id', '=', keyText(id));
+    const query = open.where('status', '=', 'running').where(SETUP, '=', from);
+    return (await this.guard.run(() => query.executeTakeFirst())).numUpdatedRows > 0n;
   }
 
   override async runs(

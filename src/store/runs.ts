@@ -99,9 +99,10 @@ export class KyselyRunStore extends RunStore {
     return this.guard.run(() => query.where('alone', '=', 0).orderBy('id', 'asc').execute());
   }
 
-  override async adopt(id: string, setup: string): Promise<void> {
-    const query = this.db.updateTable('runs').set({ setup }).where('id', '=', keyText(id)).where('status', 'in', OPEN);
-    await this.guard.run(() => query.execute());
+  override async adopt(id: string, setup: string, from: string): Promise<boolean> {
+    const open = this.db.updateTable('runs').set({ setup }).where('id', '=', keyText(id)).where('status', 'in', OPEN);
+    const query = open.where('setup', '=', from);
+    return (await this.guard.run(() => query.executeTakeFirst())).numUpdatedRows > 0n;
   }
 
   override async siblings(id: string): Promise<number> {

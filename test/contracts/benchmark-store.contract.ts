@@ -56,7 +56,8 @@ export function benchmarkStoreContract(name: string, open: () => Promise<Stores>
       await store.begin(id, { arms: [] }, {});
       expect(await store.running()).toEqual([{ id, submitter: 'me', setup: 'ours' }]);
       const begun = await store.get(id);
-      await store.adopt(id, 'theirs');
+      expect(await store.adopt(id, 'theirs', 'ours')).toBe(true);
+      expect(await store.adopt(id, 'later', 'ours')).toBe(false);
       expect(await store.running()).toEqual([{ id, submitter: 'me', setup: 'theirs' }]);
       expect(await store.get(id)).toEqual({ ...begun, setup: 'theirs' });
     });

@@ -34,7 +34,8 @@ export function owners(open: () => Promise<RunStore>): void {
     const { id } = (await store.create('key', 1, { setup: 'ours', submitter: 'ci' })).run;
     expect(await store.claim(id, 'me', { setup: 'theirs' })).toBe(false);
     expect(await store.open()).toEqual([{ id, submitter: 'ci', setup: 'ours' }]);
-    await store.adopt(id, 'theirs');
+    expect(await store.adopt(id, 'theirs', 'ours')).toBe(true);
+    expect(await store.adopt(id, 'later', 'ours')).toBe(false);
     expect(await store.claim(id, 'me', { setup: 'ours' })).toBe(false);
     expect(await store.claim(id, 'me', { setup: 'theirs' })).toBe(true);
     expect(await store.open()).toEqual([{ id, submitter: 'ci', setup: 'theirs' }]);

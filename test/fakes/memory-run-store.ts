@@ -102,9 +102,11 @@ export class MemoryRunStore extends RunStore {
     return open.map(({ run: { id }, submitter, setup }) => ({ id, submitter, setup }));
   }
 
-  override async adopt(id: string, setup: string): Promise<void> {
+  override async adopt(id: string, setup: string, from: string): Promise<boolean> {
     const entry = this.entries.get(id);
-    if (entry !== undefined && !hasEnded(entry.run.status)) entry.setup = setup;
+    if (entry?.setup !== from || hasEnded(entry.run.status)) return false;
+    entry.setup = setup;
+    return true;
   }
 
   override async siblings(id: string): Promise<number> {

@@ -292,7 +292,7 @@ describe('a benchmark under other settings', () => {
     await bench.drive(undefined, 'others');
     expect(bench.runs.ran).toEqual([]);
     bench.runs.play = async () => {
-      await store.benchmarks.adopt(bench.id, 'others');
+      await store.benchmarks.adopt(bench.id, 'others', '');
       return true;
     };
     await bench.drive();

@@ -116,8 +116,8 @@ class NoBenchmarks extends BenchmarkStore {
   running(): Promise<[]> {
     return Promise.resolve([]);
   }
-  adopt(): Promise<void> {
-    return Promise.resolve();
+  adopt(): Promise<boolean> {
+    return Promise.resolve(false);
   }
   runs(): Promise<[]> {
     return Promise.resolve([]);

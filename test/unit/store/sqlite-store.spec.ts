@@ -156,7 +156,10 @@ describe('openSqliteStore', () => {
     const spent = { tokens: 3, usd: 0.5 };
     await earlier.spendings.of(run.id, 'a').begin();
     await earlier.spendings.of(run.id, 'a').settle({ tokens: 0, usd: 0 }, spent);
-    const benchmark = await earlier.benchmarks.create('b', { title: 'b', hash: '', submitter: '' });
+    const benchmark = await earlier.benchmarks.create('b', { title: 'b', hash: '', submitter: '', setup: 'ours' });
+    await earlier.benchmarks.begin(benchmark.id, {}, {});
+    await earlier.runs.create('of b', {}, { setup: 'ours', benchmark: { id: benchmark.id, arm: 'a' } });
+    const begun = await earlier.benchmarks.get(benchmark.id);
     await earlier.close();
     const driver = new SqliteDriver(path);
     driver.exec("DELETE FROM kysely_migration WHERE name > '0002'");
@@ -166,7 +169,10 @@ describe('openSqliteStore', () => {
     const store = await open(path);
     expect(await store.runs.get(run.id)).toEqual(run);
     expect(await store.spendings.of(run.id, 'a').begin()).toEqual(spent);
-    expect(await store.benchmarks.get(benchmark.id)).toEqual(benchmark);
+    expect(await store.benchmarks.get(benchmark.id)).toEqual(begun);
+    expect(await store.benchmarks.running()).toEqual([{ id: benchmark.id, submitter: '', setup: 'ours' }]);
+    expect(await store.benchmarks.adopt(benchmark.id, 'theirs', 'ours')).toBe(true);
+    expect(await store.benchmarks.running()).toEqual([{ id: benchmark.id, submitter: '', setup: 'theirs' }]);
   });
 
   it.each(['9999_from_the_future', '0001_runs_and_results'])(
