@@ -74,7 +74,9 @@ export class QueueJobs extends Jobs {
 
   override async cancel(kind: string, key: string): Promise<void> {
     const isHere = this.workers.map((worker) => worker.stop(key)).includes(true);
-    const gone = this.remove(kind, key, isHere ? LEAVES_MS : 0).finally(() => this.leaving.delete(key));
+    const gone: Promise<void> = this.remove(kind, key, isHere ? LEAVES_MS : 0).finally(() => {
+      if (this.leaving.get(key) === gone) this.leaving.delete(key);
+    });
     this.leaving.set(key, gone);
     if (!isHere) await gone;
   }
@@ -121,21 +123,26 @@ export class QueueJobs extends Jobs {
     const known = await this.tools.results.get(job.key);
     if (known !== undefined) return known;
     AbortSignal.any([signal, this.closing.signal]).throwIfAborted();
-    const asked = randomUUID();
+    // While the server is unreachable, a caller that has left may still add the job: the notes are then under its `asked`.
+    const asked = this.waiting.get(job.key)?.asked ?? randomUUID();
     const ended = new Promise<unknown>((resolve, reject) => {
       this.waiting.set(job.key, { job, asked, resolve, reject });
     });
+    // It may fail while it is still being added here.
+    ended.catch(() => undefined);
+    const own = this.waiting.get(job.key);
     void this.look();
     try {
       await this.add(job, asked);
       return await abortable(ended, signal);
     } finally {
-      // While the server was unreachable, another caller may have asked for the same: the job is theirs.
-      const isTheirs = (this.waiting.get(job.key)?.asked ?? asked) !== asked;
-      if (!isTheirs) this.waiting.delete(job.key);
-      if (!isTheirs && signal.aborted && !(signal.reason instanceof InterruptedError)) {
-        await this.cancel(job.kind, job.key);
-        await this.tools.results.put(noteKey('cancelled', job.key, asked), 'cancelled', true);
+      // Otherwise another caller has asked for the same meanwhile: the job is theirs.
+      if (this.waiting.get(job.key) === own) {
+        this.waiting.delete(job.key);
+        if (signal.aborted && !(signal.reason instanceof InterruptedError)) {
+          await this.cancel(job.kind, job.key);
+          await this.tools.results.put(noteKey('cancelled', job.key, asked), 'cancelled', true);
+        }
       }
     }
   }

@@ -4,7 +4,7 @@ import { Claims } from '../../../src/core/async/concurrency.js';
 import type { Job, JobHandler } from '../../../src/jobs/jobs.js';
 import { QueueJobs } from '../../../src/jobs/queue-jobs.js';
 import type { QueueServer } from '../../../src/jobs/queue-server.js';
-import { QueueWorker } from '../../../src/jobs/queue-worker.js';
+import { Envelope, noteKey, QueueWorker } from '../../../src/jobs/queue-worker.js';
 import { MemoryResultStore } from '../../fakes/memory-result-store.js';
 import { until } from '../../fixtures/run-world.js';
 
@@ -15,8 +15,11 @@ class FakeServer {
   deliver: Deliver = () => Promise.reject(new Error('no worker'));
   /** Locks whose renewal was asked for at each beat. */
   readonly renewed: (readonly string[])[] = [];
+  readonly added: z.infer<typeof Envelope>[] = [];
   readonly removed: string[] = [];
   reachable: Promise<void> = Promise.resolve();
+  /** How long the next removals take; later ones take no time. */
+  readonly removing: Promise<void>[] = [];
 
   tools(results = new MemoryResultStore()) {
     const { Queue, Worker } = this.classes();
@@ -34,8 +37,11 @@ class FakeServer {
       readonly close = none;
       readonly getJob = none;
       readonly getPrioritized = () => Promise.resolve([]);
-      readonly add = () => fake.reachable;
-      readonly remove = (key: string) => Promise.resolve(fake.removed.push(key));
+      readonly add = async (_kind: string, envelope: unknown) => {
+        await fake.reachable;
+        fake.added.push(Envelope.parse(envelope));
+      };
+      readonly remove = (key: string) => (fake.removed.push(key), fake.removing.shift());
     }
     class Worker {
       readonly on = none;
@@ -103,9 +109,30 @@ describe('QueueJobs', () => {
     await turn();
     back();
     for (let n = 0; n < 10; n += 1) await turn();
-    await tools.results.put(JOB.key, JOB.kind, 4);
-    expect(await second).toBe(4);
     expect(server.removed).toEqual([]);
+    // The queue keeps the first of two jobs with the same key.
+    const asked = server.added[0]?.asked ?? '';
+    const failure = { code: 'worker-lost', message: 'It was lost.', next: 'Look.' };
+    await tools.results.put(noteKey('failed', JOB.key, asked), 'failure', failure);
+    await expect(second).rejects.toMatchObject({ code: 'worker-lost' });
+    await jobs.close(0);
+  });
+
+  it('adds no job while any of its removals is under way', async () => {
+    const server = new FakeServer();
+    const ends: (() => void)[] = [];
+    server.removing.push(...[0, 1].map(() => new Promise<void>((resolve) => ends.push(resolve))));
+    const jobs = new QueueJobs(server.tools());
+    const first = jobs.cancel(JOB.kind, JOB.key);
+    const second = jobs.cancel(JOB.kind, JOB.key);
+    ends[0]?.();
+    await first;
+    const added = jobs.submit(JOB);
+    for (let n = 0; n < 10; n += 1) await turn();
+    expect(server.added).toEqual([]);
+    ends[1]?.();
+    await Promise.all([second, added]);
+    expect(server.added).toHaveLength(1);
     await jobs.close(0);
   });
 
