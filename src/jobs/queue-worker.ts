@@ -155,7 +155,7 @@ export class QueueWorker {
       const job = { kind: this.handler.kind, key: id, payload };
       await perform(this.handler, job, this.tools.results, { key: id, attempt, signal: stop.signal });
     } catch (error) {
-      if (stop.signal.aborted) await this.giveBack(delivery, token);
+      if (stop.signal.aborted || error instanceof InterruptedError) await this.giveBack(delivery, token);
       const laterMs = notNowMs(error);
       if (laterMs !== null) {
         await delivery.moveToDelayed(Date.now() + laterMs, token);

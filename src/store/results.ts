@@ -1,5 +1,6 @@
 import { Batches, keyText, type StoreGuard } from './statements.js';
 import { type Kysely, sql, type Transaction } from 'kysely';
+import { InterruptedError } from '../core/errors/errors.js';
 import { ResultStore, SpendingStore } from '../ports/result-store.js';
 import type { BenchmarkStatus } from '../ports/benchmark-store.js';
 import { hasEnded, Retention, RunStatus, type Swept } from '../ports/run-store.js';
@@ -129,6 +130,7 @@ export class KyselyRetention extends Retention {
 
 /** Part whose row serialises those who ask for room in a run. */
 const LOCKED = 'run';
+const LOST = 'Another process works on this part of the run by now.';
 const EMPTY = { tokens: 0, usd: 0, taken_tokens: 0, taken_usd: 0, begun: 0 };
 
 /** Spending of runs, as rows. Room is taken under a lock on one of the run's rows, so that concurrent requests are serialised. */
@@ -157,6 +159,7 @@ export class KyselySpendingStore extends SpendingStore {
             .execute();
           // Read under the lock, so that it includes what others have just taken.
           const all = await trx.selectFrom('spendings').selectAll().where('run_id', '=', run_id).execute();
+          if (all.find((row) => row.part === part)?.begun !== own.begun) throw new InterruptedError(LOST);
           const [spent, taken] = [spentOf(all), takenOf(all)];
           const fits = (unit: keyof Amount): boolean =>
             most[unit] === null || spent[unit] + taken[unit] + room[unit] <= most[unit];

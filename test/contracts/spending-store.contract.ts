@@ -1,3 +1,4 @@
+import { InterruptedError } from '../../src/core/errors/errors.js';
 import type { RunStore } from '../../src/ports/run-store.js';
 import type { SpendingStore } from '../../src/ports/result-store.js';
 
@@ -62,7 +63,7 @@ export function spendingStoreContract(name: string, open: () => Promise<Stores>)
       expect(await other.take({ tokens: 20, usd: 0 }, { tokens: 100, usd: null })).toBeNull();
     });
 
-    it('counts what a process still spends after it lost its part, and leaves the room of the next one reserved', async () => {
+    it('counts what a process that lost its part still spends, gives it no more room, and keeps that of the next one', async () => {
       const store = await open();
       const run = await runIn(store);
       const room = (tokens: number) => ({ tokens, usd: tokens / 100 });
@@ -77,8 +78,7 @@ export function spendingStoreContract(name: string, open: () => Promise<Stores>)
       await other.begin();
       expect(await next.take(room(30), room(100))).toBeNull();
       await lost.settle(room(60), room(10));
-      expect(await lost.take(room(20), room(100))).toBeNull();
-      await lost.settle(room(20), NOTHING);
+      await expect(lost.take(room(20), room(100))).rejects.toThrow(InterruptedError);
       expect(await other.take(room(61), room(100))).toEqual(room(10));
       await next.settle(room(30), NOTHING);
       expect(await other.take(room(91), room(100))).toEqual(room(10));

@@ -1,4 +1,5 @@
 import type { Amount, PartSpendings } from '../../src/core/budget/budget.js';
+import { InterruptedError } from '../../src/core/errors/errors.js';
 import { SpendingStore } from '../../src/ports/result-store.js';
 
 interface Part {
@@ -31,6 +32,7 @@ export class MemorySpendingStore extends SpendingStore {
         return own().spent;
       },
       take: async (room, most) => {
+        if (own().begun !== begun) throw new InterruptedError();
         const all = plus(plus(sum('spent'), sum('taken')), room);
         const fits = (unit: keyof Amount): boolean => most[unit] === null || all[unit] <= most[unit];
         if (!fits('tokens') || !fits('usd')) return sum('spent');

@@ -66,6 +66,7 @@ export interface PartSpendings {
    * Reserves `room` for a call if everything the run has spent and reserved, this call included, stays within `most`;
    * null = no limit.
    * @returns null when reserved; otherwise what the run has spent so far
+   * @throws InterruptedError if another process has begun the part meanwhile
    */
   take(room: Amount, most: Pick<Budget, keyof Amount>): Promise<Amount | null>;
   /** Releases the reservation and records what was spent. */

@@ -1,6 +1,7 @@
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { Claims } from '../../../src/core/async/concurrency.js';
+import { InterruptedError } from '../../../src/core/errors/errors.js';
 import type { Job, JobHandler } from '../../../src/jobs/jobs.js';
 import { QueueJobs } from '../../../src/jobs/queue-jobs.js';
 import type { QueueServer } from '../../../src/jobs/queue-server.js';
@@ -90,6 +91,17 @@ describe('QueueWorker', () => {
     await second;
     await worker.beat(false);
     expect(server.renewed).toHaveLength(1);
+  });
+
+  it('reports no failure of a job that another process has by now', async () => {
+    const server = new FakeServer();
+    const tools = server.tools();
+    new QueueWorker(
+      doubling(() => Promise.reject(new InterruptedError())),
+      tools,
+    );
+    await expect(server.deliver(DELIVERY, 'lost')).rejects.toThrow('stopped');
+    expect(await tools.results.get(noteKey('failed', JOB.key, DELIVERY.data.asked))).toBeUndefined();
   });
 });
 
