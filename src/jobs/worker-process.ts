@@ -100,12 +100,13 @@ export class WorkerProcess {
     this.log.warn(`The worker process ended (${String(how)}) and is started again.`);
     const waited = pause(this.backOffMs, signal);
     this.backOffMs = Math.min(2 * this.backOffMs, LAST_BACK_OFF_MS);
-    await waited.then(
-      () => {
-        this.start();
-      },
-      () => undefined,
-    );
+    try {
+      await waited;
+      this.start();
+    } catch (error) {
+      // Closing, or the system refused to fork, as for lack of memory.
+      await this.goOn(0, error);
+    }
   }
 }
 

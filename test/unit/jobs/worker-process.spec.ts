@@ -9,6 +9,7 @@ const ANSWERS = `
 process.on('message', ({ say, id }) => {
   if (say === 'metrics') process.send({ say: 'answer', id, value: 'here' });
   if (say === 'stop') process.disconnect();
+  if (say === 'cancel') process.exit(1);
 });
 `;
 /** Jest gives tests a copy. */
@@ -41,6 +42,21 @@ it('a worker process that could not be started is started when that is possible'
   await until(() => warnings.length > 0, 20_000);
   expect(warnings[0]).toContain('updated-meanwhile ENOENT');
   ownProcess.execPath = execPath;
+  expect(await until(() => answer(worker), 20_000)).toBe('here');
+  await worker.close();
+});
+
+it('a worker process whose start the system refuses at once is started when that is possible', async () => {
+  const warnings: string[] = [];
+  const command: [string, ...string[]] = [program];
+  const worker = new WorkerProcess(command, { warn: (message) => warnings.push(message) });
+  worker.start();
+  expect(await answer(worker)).toBe('here');
+  // More than Linux takes as one argument.
+  command.push('x'.repeat(1_000_000));
+  worker.say({ say: 'cancel', kind: '', key: '' });
+  await until(() => warnings.join().includes('E2BIG'), 20_000);
+  command.pop();
   expect(await until(() => answer(worker), 20_000)).toBe('here');
   await worker.close();
 });
