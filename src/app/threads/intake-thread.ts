@@ -16,7 +16,7 @@ async function made(): Promise<IntakeMade> {
     // Readers are loaded on demand, since a thread does one job.
     if ('upload' in job) {
       const { takeUpload } = await import('./uploaded-runs.js');
-      return { taken: await takeUpload(job.upload, accept, checks) };
+      return { taken: await takeUpload(job.upload, accept, settings) };
     }
     if ('benchmark' in job) {
       const { takeBenchmark } = await import('./uploaded-benchmarks.js');

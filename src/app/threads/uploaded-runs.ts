@@ -26,25 +26,31 @@ export interface UploadJob {
   readonly wish: RescoreWish;
 }
 
+/** The settings of the service that its runs depend on. */
+interface UploadSettings {
+  readonly checks: Pick<RunChecks, 'defaults'>;
+  readonly setup: string;
+}
+
 /** Reads an upload, and accepts a run for each instance in it. @throws BadInputError when it holds none */
 export async function takeUpload(
   { file, folder, wish }: UploadJob,
   accept: Accept,
-  checks: Pick<RunChecks, 'defaults'>,
+  settings: UploadSettings,
 ): Promise<TakenIn> {
   const { candidates, rejected } = await writeImport([file], folder, UPLOAD_BOUNDS);
   const first = await firstRejected(join(folder, 'rejected.jsonl'));
   if (candidates === 0) {
     throw new BadInputError(`has no candidates: ${first[0]?.reason ?? 'it is empty'}`, BODY);
   }
-  return { candidates, ...(await submitted(folder, wish, accept, checks)), rejected: { count: rejected, first } };
+  return { candidates, ...(await submitted(folder, wish, accept, settings)), rejected: { count: rejected, first } };
 }
 
 async function submitted(
   imported: string,
   wish: RescoreWish,
   accept: Accept,
-  checks: Pick<RunChecks, 'defaults'>,
+  { checks, setup }: UploadSettings,
 ): Promise<Pick<TakenIn, 'runs' | 'skipped'>> {
   const folder = await ImportedFolder.open(imported);
   const image = wish.image === null ? [] : [wish.image];
@@ -60,7 +66,7 @@ async function submitted(
       requireOneRun(instance);
       const rescored = { candidates: await folder.candidates(instance_id), tests: folder.tests(instance_id) };
       const request = rescoreRequest({ ...wish, image }, instance, rescored, checks);
-      const { id } = await accept(`rescore:${contentKey(request)}`, request, { submitter: wish.submitter });
+      const { id } = await accept(`rescore:${contentKey(request)} ${setup}`, request, { submitter: wish.submitter });
       runs.push({ instance_id, id });
     } catch (error) {
       if (!(error instanceof BadInputError)) throw error;

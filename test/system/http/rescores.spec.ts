@@ -11,10 +11,11 @@ import { runResult } from '../../fixtures/runs.js';
 import { serveRuns, type TestServer } from '../../unit/http/http-world.js';
 
 let server: TestServer;
+let executor: ScriptedExecutor;
 const seen: Run[] = [];
 beforeEach(async () => {
   seen.length = 0;
-  const executor = new ScriptedExecutor(async (run) => {
+  executor = new ScriptedExecutor(async (run) => {
     seen.push(run);
     return runResult();
   });
@@ -49,6 +50,18 @@ describe('saved runs over HTTP', () => {
     expect(asked.candidates).toHaveLength(4);
     expect(JSON.stringify(asked)).not.toContain(CANARY);
     expect(uploads()).toEqual(before);
+  });
+
+  it('become other runs under other settings, and the same under the same', async () => {
+    let setup = '';
+    executor.setup = () => Promise.resolve(setup);
+    const ids: unknown[] = [];
+    for (setup of ['one judge', 'another judge', 'one judge']) {
+      const { body } = await send(lines).expect(202);
+      ids.push((body as { runs: { id: string }[] }).runs[0]?.id);
+    }
+    expect(ids[1]).not.toBe(ids[0]);
+    expect(ids[2]).toBe(ids[0]);
   });
 
   it('are refused, and nothing of them is kept, while the disk is low', async () => {

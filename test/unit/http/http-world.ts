@@ -295,7 +295,11 @@ export async function serveRuns(
         provide: RescoreIntake,
         useFactory: (runs: RunService) => {
           const accept = submitting(runs);
-          return new UploadedRuns((job) => takeUpload(job, accept, new NoRunDependencies()), room);
+          const checks = new NoRunDependencies();
+          return new UploadedRuns(
+            async (job) => takeUpload(job, accept, { checks, setup: await executor.setup() }),
+            room,
+          );
         },
         inject: [RunService],
       },
