@@ -32,7 +32,11 @@ export const QueryReward = z
       .describe('The prompt that each query must begin with; a patch in it is ignored.'),
     labels: z.array(Task),
   })
-  .refine(({ query, labels }) => query.length === labels.length, { path: ['labels'], message: 'one for each query' });
+  .refine(({ query, labels }) => query.length === labels.length, { path: ['labels'], message: 'one for each query' })
+  .refine(({ query, prompts }) => (prompts ?? query).length === query.length, {
+    path: ['prompts'],
+    message: 'one for each query',
+  });
 
 /** All bodies accepted by `POST /v1/reward`. */
 export const RewardRequest = z.union([ResponseReward, QueryReward, RunRequest]);

@@ -33,9 +33,10 @@ const RewardQuery = z.strictObject({
 type RewardQuery = z.infer<typeof RewardQuery>;
 
 const RETRY_AFTER_S = '1';
-/** A diff in the prompt must not be taken for the response's. */
+/** A diff in the prompt must not be taken for the response's; a tokenizer that alters prompts alters patches as well. */
 const NO_PROMPT =
-  'does not begin with its prompt, as when OpenRLHF shortens it: allow longer prompts, or leave out this one';
+  'does not begin with its prompt. If OpenRLHF shortens it, allow longer prompts, or leave out this one. If the tokenizer drops ' +
+  'its spaces, and those of patches, set "clean_up_tokenization_spaces": false in the model’s tokenizer_config.json';
 const NO_PATCHES = 'is needed: rewards are of given patches';
 
 /** Rewards for training: P(right) of patches, or an error; a patch that could not be judged gets no reward. */

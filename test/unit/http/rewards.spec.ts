@@ -131,6 +131,7 @@ describe('rewards over HTTP', () => {
     ['label', { response: SAID, label: 'no json' }],
     ['label.issue.environment', { response: SAID, label: { ...issue, environment: undefined } }],
     ['labels', { query: [SAID, SAID], labels: [issue] }],
+    ['prompts', { query: [`${SAID}nothing`, SAID], prompts: [SAID], labels: [issue, issue] }],
     ['labels.1.issue.instance_id', { query: [SAID, SAID], labels: [issue, {}] }],
     ['label', { response: SAID, label: `{"issue":${'['.repeat(101)}${']'.repeat(101)}}` }],
     ['label', { response: SAID, label: `[${'1,'.repeat(20_001)}1]` }],
@@ -139,6 +140,14 @@ describe('rewards over HTTP', () => {
     const { status, problem } = await refusal(server.client.reward(body));
     expect(status).toBe(422);
     expect(problem.errors?.map((each) => each.path)).toContain(path);
+  });
+
+  it('refuse a query whose tokenizer dropped spaces, as those of its patch are lost, too', async () => {
+    const body = { query: [`Is x!= y?\n${SAID}`], prompts: ['Is x != y ?\n'], labels: [issue] };
+    const { problem } = await refusal(server.client.reward(body));
+    expect(problem.errors).toMatchObject([
+      { path: 'query.0', message: expect.stringContaining('clean_up_tokenization_spaces') as string },
+    ]);
   });
 });
 
