@@ -46,7 +46,8 @@ class BenchmarkFailedError(BestkError):
 class Client:
     """Client of one service. Every method may raise BestkError, whose `next` says what to do.
 
-    `url` and `api_key` default to the environment variables BESTK_URL (else `http://127.0.0.1:8080`) and BESTK_API_KEY.
+    `url` and `api_key` default to the environment variables BESTK_URL (else `http://127.0.0.1:8080`) and BESTK_API_KEY; without
+    a key, the password in the URL is used.
     Temporarily rejected calls are retried for `patience_s`.
     """
 

@@ -8,7 +8,7 @@ import urllib.error
 import urllib.request
 from http.client import HTTPException
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Union
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import unquote, urlencode, urlsplit
 
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _AGAIN = (429, 503)
@@ -50,11 +50,15 @@ class Http:
     and so are reading calls to a service that answered before and is now away."""
 
     def __init__(self, url: str, api_key: Optional[str], patience_s: float) -> None:
-        self.url = url.rstrip("/")
+        parts = urlsplit(url.rstrip("/"))
+        # urllib takes a user and password for a part of the host's name.
+        self.url = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+        if api_key is None and parts.password:
+            api_key = unquote(parts.password)
         self._headers = {} if api_key is None else {"Authorization": f"Bearer {api_key}"}
         self._patience_s = patience_s
         self._has_answered = False
-        is_here = urlsplit(self.url).hostname in _LOOPBACK
+        is_here = parts.hostname in _LOOPBACK
         self._opener = urllib.request.build_opener(*([urllib.request.ProxyHandler({})] if is_here else []))
 
     def json(self, method: str, path: str, body: Any = None, **call: Any) -> Any:

@@ -102,6 +102,24 @@ assert {**calls(Client), "call": ["self", "method", "args", "named"]} == calls(A
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
   });
 
+  it('takes a key from its URL, and does not print it', async () => {
+    const keyed = await serveRuns(store.runs, new ScriptedExecutor(), { apiKeys: ['se/cret'] });
+    await runs(`
+from bestk import BestkError
+
+client = Client("${keyed.url}/".replace("//", "//any:se%2Fcret@", 1))
+assert client.url == "${keyed.url}"
+list(client.runs())
+try:
+    list(Client("http://any:se%2Fcret@127.0.0.1:1").runs())
+except BestkError as error:
+    assert "127.0.0.1:1:" in str(error) and "cret" not in str(error), error
+else:
+    raise AssertionError("It was answered.")
+`);
+    await keyed.close();
+  });
+
   it('finds the patch in a response as the service does', async () => {
     await runs(`
 from bestk.adapters.text import patch_in
