@@ -191,8 +191,12 @@ export function textOf({ output }: z.infer<typeof ModelResponse>): string {
   return texts.join('\n');
 }
 
-/** Frameworks that train on tokens send the one that ended the model's turn, too. */
-const END_OF_TURN = /^<(?:[|｜][^\s|｜<>]+[|｜]|\/s|eos|end_of_turn)>$/;
+/**
+ * Frameworks that train on tokens send those that ended the model's turn, too, and the white space of the chat template behind
+ * them. `</s>` is HTML as well: with a line break behind it, it belongs to the patch.
+ */
+const END_OF_TURN = /^(?:<(?:\/s|eos|pad)>|(?:<(?:[|｜][^\s|｜<>]+[|｜]|end_of_turn|seed:eos)>|\[e~\[)[ \t\r\n]*)$/;
+const LONGEST_TOKEN = 64;
 
 const DIFF_STARTS = ['diff --git ', '--- a/', '--- /dev/null'];
 
@@ -224,10 +228,12 @@ export function patchIn(text: string): string {
 }
 
 function endOfTurn(text: string): number {
-  let end = text.length;
-  for (let at = text.lastIndexOf('<'); END_OF_TURN.test(text.slice(at, end)); at = text.lastIndexOf('<', end - 1))
-    end = at;
-  return end;
+  for (let end = text.length; ;) {
+    const tail = text.slice(Math.max(0, end - LONGEST_TOKEN), end);
+    const token = tail.slice(Math.max(tail.lastIndexOf('<'), tail.lastIndexOf('[e~[')));
+    if (!END_OF_TURN.test(token)) return end;
+    end -= token.length;
+  }
 }
 
 function behindLine(text: string, at: number): number {

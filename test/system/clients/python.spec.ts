@@ -124,10 +124,14 @@ else:
     await runs(`
 from bestk.adapters.text import patch_in
 
-for token in ("<|im_end|>", "<|eot_id|><|endoftext|>", "</s>", "<eos>", "<end_of_turn>"):
+for token in (
+    "<|im_end|>", "<|im_end|>\\n", "<|im_end|>\\n<|endoftext|>", "<|eot_id|><|endoftext|>", "</s>", "<eos>",
+    "<end_of_turn>\\n<eos><pad><pad>", "<seed:eos>", "[e~[\\n",
+):
     assert patch_in("Here it is.\\n" + patch[:-1] + token) == patch, token
     assert patch_in(patch + token) == patch, token
 assert patch_in(f"Here it is.\\n\`\`\`diff\\n{patch}\`\`\`<|im_end|>") == patch
+assert patch_in(patch + " <|im_end|>\\n") == patch + " \\n"
 assert patch_in(patch + "+</s>\\n") == patch + "+</s>\\n"
 `);
   });

@@ -237,11 +237,25 @@ describe('the patch in what a model said', () => {
     ['a diff before a fence without one', `${PATCH}\`\`\`\nx\n\`\`\`\n`, `${PATCH}\`\`\`\nx\n\`\`\`\n`],
     ['a diff in a fence before one without', `${SAID}\`\`\`\nx\n\`\`\`\n`, PATCH],
     ['nothing', '', ''],
-    ...['<|im_end|>', '<|eot_id|><|endoftext|>', '<｜end▁of▁sentence｜>', '</s>', '<eos>', '<end_of_turn>'].map(
-      (token): [string, string, string] => [`a diff that ends with ${token}`, PATCH.replace(/\n$/, token), PATCH],
-    ),
+    ...[
+      '<|im_end|>',
+      '<|im_end|>\n',
+      '<|im_end|>\n<|endoftext|>',
+      '<|eot_id|><|endoftext|>',
+      '<｜end▁of▁sentence｜>',
+      '</s>',
+      '<eos>',
+      '<end_of_turn>\n<eos><pad><pad>',
+      '<seed:eos>',
+      '[e~[\n',
+    ].map((token): [string, string, string] => [
+      `a diff that ends with ${JSON.stringify(token)}`,
+      PATCH.replace(/\n$/, token),
+      PATCH,
+    ]),
     ['a diff before an end of turn in a line of its own', `${PATCH}<|im_end|>`, PATCH],
     ['a diff in a fence before an end of turn', `${SAID.trimEnd()}<|im_end|>`, PATCH],
+    ['a diff whose blank context is before an end of turn', `${PATCH} <|im_end|>\n`, `${PATCH} \n`],
     ['a diff that adds what looks like an end of turn', `${PATCH}+</s>\n`, `${PATCH}+</s>\n`],
   ])('is %s', (_, text, patch) => {
     expect(patchIn(text)).toBe(patch);

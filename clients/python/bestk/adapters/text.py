@@ -5,8 +5,12 @@ from __future__ import annotations
 import re
 from typing import List, Optional
 
-#: Frameworks that train on tokens pass on the one that ended the model's turn, too.
-_END_OF_TURN = re.compile(r"<(?:[|｜][^\s|｜<>]+[|｜]|/s|eos|end_of_turn)>")
+#: Frameworks that train on tokens pass on those that ended the model's turn, too, and the white space of the chat template
+#: behind them. `</s>` is HTML as well: with a line break behind it, it belongs to the patch.
+_END_OF_TURN = re.compile(
+    r"<(?:/s|eos|pad)>|(?:<(?:[|｜][^\s|｜<>]+[|｜]|end_of_turn|seed:eos)>|\[e~\[)[ \t\r\n]*"
+)
+_LONGEST_TOKEN = 64
 
 
 def patch_in(text: str) -> str:
@@ -15,7 +19,11 @@ def patch_in(text: str) -> str:
     Tokens that ended the turn, as `<|im_end|>`, are left out.
     """
     end = len(text)
-    while (at := text.rfind("<", 0, end)) != -1 and _END_OF_TURN.fullmatch(text, at, end):
+    while True:
+        start = max(0, end - _LONGEST_TOKEN)
+        at = max(text.rfind("<", start, end), text.rfind("[e~[", start, end))
+        if at == -1 or not _END_OF_TURN.fullmatch(text, at, end):
+            break
         end = at
     text = text[:end]
     fenced: Optional[str] = None
