@@ -57,8 +57,8 @@ describe('saved runs over HTTP', () => {
     executor.setup = () => Promise.resolve(setup);
     const ids: unknown[] = [];
     for (setup of ['one judge', 'another judge', 'one judge']) {
-      const { body } = await send(lines).expect(202);
-      ids.push((body as { runs: { id: string }[] }).runs[0]?.id);
+      const body = (await send(lines).expect(202)).body as { runs: { id: string }[] };
+      ids.push(body.runs[0]?.id);
     }
     expect(ids[1]).not.toBe(ids[0]);
     expect(ids[2]).toBe(ids[0]);
