@@ -1,4 +1,5 @@
 import { xmlFormat, bashFormat, toolsFormat } from '../../src/agent/call-formats/formats.js';
+import { splitThought } from '../../src/agent/tools/action.js';
 import { writtenIn } from '../../src/agent/test-writing-agent.js';
 import { neutralise } from '../../src/core/hostile-text.js';
 import { fingerprint, patchSize, readPatch, splitPatch } from '../../src/core/patch/patch.js';
@@ -126,7 +127,7 @@ const ANSWERS: readonly LinearCase[] = [
   [
     'a call in tags',
     (text) => xmlFormat.read(completion(text)),
-    ['<function=search>', '<parameter=path>', '</parameter>', '</function>', '<think>', '</think>', '<function=', '\n'],
+    ['<function=search>', '<parameter=path>', '</parameter>', '</function>', '<think>', '</think>', '<function='],
   ],
   [
     'a call in a block',
@@ -135,6 +136,7 @@ const ANSWERS: readonly LinearCase[] = [
   ],
   ['a call of the API', (text) => toolsFormat.read(completion(text)), ['{"', '":"', '"}', '\\u0000', '[', '{']],
   ['a patch in an answer', patchIn, ['```\n', '```diff\n', 'diff --git a/x b/x\n', '--- a/x\n', '--- /dev/null', '\n']],
+  ['a thought', splitThought, ['<think>', '</think>', '\n']],
   [
     'tests in an answer',
     (text) => [testsIn(text, 'python'), testsIn(text, 'javascript'), testsIn(text, 'go')],

@@ -1,7 +1,7 @@
 import type { FormatName } from '../../core/run/agent.js';
 import type { Completion, ToolCall } from '../../ports/llm-client.js';
 import { type ActionFormat, inTags, type Turn } from './action-format.js';
-import { type CallIn, splitThought, type WrittenCall } from '../tools/action.js';
+import { splitThought, type WrittenCall } from '../tools/action.js';
 import { parseObject } from './lenient-json.js';
 import { findCall, type FoundCall } from './written-calls.js';
 
@@ -19,8 +19,8 @@ export const bashFormat: ActionFormat = {
   offersTools: false,
 
   read(completion) {
-    const { reasoning } = completion;
-    const { thought, answer } = partsOf(completion, blockIn);
+    const { text, reasoning } = completion;
+    const { thought, answer } = splitThought(text.replaceAll('\r\n', '\n'), reasoning);
     const block = firstBlock(answer);
     const written = block === null ? callOf(completion, answer) : null;
     if (written !== null) return asTurn([reasoning, thought], answer, written);
@@ -34,30 +34,14 @@ export const bashFormat: ActionFormat = {
     return { thought: thoughts, call, problem: null, action: inTags(call), more: OPEN.test(block.after) };
   },
 
-  answered: (completion) => ({ role: 'assistant', content: partsOf(completion, blockIn).answer.trim() }),
+  answered: ({ text, reasoning }) => ({ role: 'assistant', content: splitThought(text, reasoning).answer.trim() }),
   observed: (_completion, observation) => ({ role: 'user', content: observation }),
 };
-
-/** Thoughts and answer in the text; if the server separates the reasoning, there are none and tags are data. */
-function partsOf({ text, reasoning }: Completion, callIn: CallIn): ReturnType<typeof splitThought> {
-  const plain = callIn === blockIn ? text.replaceAll('\r\n', '\n') : text;
-  return reasoning === '' ? splitThought(plain, callIn) : { thought: '', answer: plain };
-}
 
 /** The call in an answer's text, where a server without a tool parser leaves it. */
 function callOf({ finish_reason }: Completion, answer: string): FoundCall | null {
   return findCall(answer, finish_reason === 'length');
 }
-
-const callIn: CallIn = (text) => {
-  const found = findCall(text);
-  return found === null ? null : { start: found.before.length, end: found.end };
-};
-
-const blockIn: CallIn = (text) => {
-  const block = firstBlock(text);
-  return block === null ? callIn(text) : { start: block.before.length, end: text.length - block.after.length };
-};
 
 function firstBlock(text: string): { before: string; content: string; after: string } | null {
   const open = OPEN.exec(text);
@@ -82,8 +66,8 @@ export const toolsFormat: ActionFormat = {
   offersTools: true,
 
   read(completion) {
-    const { reasoning, tool_calls: calls } = completion;
-    const { thought, answer } = partsOf(completion, callIn);
+    const { text, reasoning, tool_calls: calls } = completion;
+    const { thought, answer } = splitThought(text, reasoning);
     const thoughts = [reasoning, thought, answer.trim()].filter((part) => part !== '').join('\n\n');
     const [first, ...others] = calls;
     if (first === undefined) return asTurn([reasoning, thought], answer, callOf(completion, answer));
@@ -96,16 +80,12 @@ export const toolsFormat: ActionFormat = {
   },
 
   // Only the first call is kept, since servers reject a history with an unanswered call.
-  answered: (completion) => {
-    const {
-      reasoning,
-      tool_calls: [first],
-    } = completion;
-    const content = partsOf(completion, callIn).answer.trim();
-    if (first === undefined) return { role: 'assistant', content };
-    const tool_calls = [{ ...first, arguments: sound(first.arguments) }];
-    return { role: 'assistant', content, ...(reasoning === '' ? {} : { reasoning }), tool_calls };
-  },
+  answered: ({ text, reasoning, tool_calls: calls }) => ({
+    role: 'assistant',
+    content: splitThought(text, reasoning).answer.trim(),
+    ...(calls[0] === undefined || reasoning === '' ? {} : { reasoning }),
+    ...(calls[0] === undefined ? {} : { tool_calls: [{ ...calls[0], arguments: sound(calls[0].arguments) }] }),
+  }),
   observed: ({ tool_calls: [first] }, observation) =>
     first === undefined
       ? { role: 'user', content: observation }
@@ -140,8 +120,8 @@ export const xmlFormat: ActionFormat = {
   offersTools: false,
 
   read(completion) {
-    const { reasoning } = completion;
-    const { thought, answer } = partsOf(completion, callIn);
+    const { text, reasoning } = completion;
+    const { thought, answer } = splitThought(text, reasoning);
     const found = callOf(completion, answer);
     const thoughts = [reasoning, thought, (found?.before ?? answer).trim()].filter((part) => part !== '').join('\n\n');
     if (found === null) return { thought: thoughts, call: null, problem: XML_NUDGE, action: '', more: false };
@@ -150,7 +130,7 @@ export const xmlFormat: ActionFormat = {
   },
 
   // Thoughts are not sent back to the model: its chat template would drop them too.
-  answered: (completion) => ({ role: 'assistant', content: partsOf(completion, callIn).answer.trim() }),
+  answered: ({ text, reasoning }) => ({ role: 'assistant', content: splitThought(text, reasoning).answer.trim() }),
   observed: (_completion, observation) => ({ role: 'user', content: observation }),
 };
 

@@ -22,8 +22,6 @@ export interface FoundCall {
   readonly call: WrittenCall;
   /** The text before the call. */
   readonly before: string;
-  /** Where the call ends in the text. */
-  readonly end: number;
   /** The call as written if it was in function tags; null for every other format. */
   readonly written: string | null;
   /** Whether another call follows. */
@@ -50,7 +48,7 @@ export function findCall(given: string, isCut = false): FoundCall | null {
   if (read === null || (isCut && read.unended === true)) return null;
   const { call, written, end, others = false } = read;
   const before = text.slice(0, start === -1 ? (read as { start?: number }).start : start);
-  return { call, written, before, end, more: others || OPENING.test(text.slice(end)) };
+  return { call, written, before, more: others || OPENING.test(text.slice(end)) };
 }
 
 /** Removes the prefix of `<minimax:invoke …>` and the like. */

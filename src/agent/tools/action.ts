@@ -106,35 +106,33 @@ function readRange(value: unknown): unknown {
   return lines === null ? value : [Number(lines[1]), Number(lines[2])];
 }
 
-/** Tags around thoughts of DeepSeek, Qwen and most others, Seed, and Mistral. */
-const MARKS = /<\/?(?:think|thinking|seed:think)>|\[\/?THINK\]/g;
-/** The tags whose surroundings are read, which keeps the time linear. */
-const MOST_MARKS = 20;
-
-/** Where the first call in a text begins and ends; null if there is none. */
-export type CallIn = (text: string) => { readonly start: number; readonly end: number } | null;
+/** Tags of DeepSeek, Qwen and most others, Seed, and Mistral. */
+const THOUGHTS = [
+  ['<think>', '</think>'],
+  ['<thinking>', '</thinking>'],
+  ['<seed:think>', '</seed:think>'],
+  ['[THINK]', '[/THINK]'],
+] as const;
+/** Chat templates may leave an empty block even where the server separates the thoughts. */
+const LEADING = /^\s*<think>([^]*?)<\/think>/;
 
 /**
  * Splits off a reasoning model's thoughts. Some servers omit the opening tag, so everything up to the last closing tag is
- * thought; after an opening tag without a closing one, all the rest is. Tags inside the first call after a thought are data.
+ * thought; after an opening tag without a closing one, all the rest is.
+ * @param reasoning what the server separated; if there is any, only a block that begins the text is thought: other tags are data
  */
-export function splitThought(text: string, callIn: CallIn): { thought: string; answer: string } {
-  let [from, opened] = [0, -1];
-  let read = 0;
-  for (const { 0: mark, index } of text.matchAll(MARKS)) {
-    if (opened === -1 && read++ < MOST_MARKS && isInCall(text.slice(from), index - from, mark.length, callIn)) break;
-    if (mark.includes('/')) [from, opened] = [index + mark.length, -1];
-    else if (opened === -1) opened = index;
+export function splitThought(text: string, reasoning = ''): { thought: string; answer: string } {
+  if (reasoning !== '') {
+    const [block = '', thought = ''] = LEADING.exec(text) ?? [];
+    return { thought: thought.trim(), answer: text.slice(block.length) };
   }
-  const isUnclosed = from === 0 && opened !== -1;
-  const thought = (isUnclosed ? text.slice(opened) : text.slice(0, from)).replaceAll(MARKS, '').trim();
-  return { thought, answer: isUnclosed ? text.slice(0, opened) : text.slice(from) };
-}
-
-/** Whether a tag is inside the first call. If another call begins after the tag, the first is an unfinished one in a thought. */
-function isInCall(text: string, tag: number, length: number, callIn: CallIn): boolean {
-  const call = callIn(text);
-  if (call === null || tag < call.start || tag >= call.end) return false;
-  const inner = callIn(text.slice(tag + length));
-  return inner === null || tag + length + inner.start >= call.end;
+  const [open, close] = THOUGHTS.find((marks) => marks.some((mark) => text.includes(mark))) ?? THOUGHTS[0];
+  const closed = text.lastIndexOf(close);
+  if (closed !== -1) {
+    const thought = text.slice(0, closed).replace(open, '').trim();
+    return { thought, answer: text.slice(closed + close.length) };
+  }
+  const opened = text.indexOf(open);
+  if (opened === -1) return { thought: '', answer: text };
+  return { thought: text.slice(opened + open.length).trim(), answer: text.slice(0, opened) };
 }

@@ -67,39 +67,41 @@ it.each([
   },
 );
 
-describe('thinking tags inside a call', () => {
+describe('thinking tags', () => {
   const command = (text: string): string => inTags({ name: 'execute_bash', parameters: { command: text } });
   const block = (text: string): string => `\`\`\`bash\n${text}\n\`\`\``;
   const json = (text: string): string =>
     `<tool_call>{"name": "execute_bash", "arguments": {"command": "${text}"}}</tool_call>`;
   const TAGS = ['grep -rn <think> src', 'grep -rn </think> src', 'grep -e <think> -e </think>', 'echo [/THINK]'];
 
-  it.each(TAGS)('are data: %s', (text) => {
+  it.each(TAGS)('inside a call are data if the server separates the reasoning: %s', (text) => {
     for (const [format, written] of [
       [xml, command(text)],
       [tools, json(text)],
       [bash, block(text)],
     ] as const) {
-      for (const before of ['', 'I look.\n', '<think>Where?</think>\n', 'Where?</think>\n', '[THINK]Where?[/THINK]']) {
-        const said = answer(before + written);
+      for (const before of [
+        '',
+        'The parser drops <think>.\n',
+        '<think>\n\n</think>\n',
+        `<think>${written}</think>\n`,
+      ]) {
+        const said = says(before + written, { reasoning: 'Where?' });
         expect(format.read(said).call?.parameters.command).toBe(format === bash ? `${text}\n` : text);
-        expect(format.answered(said).content).toBe((/think/i.test(before) ? '' : before) + written);
+        expect(format.answered(said).content.endsWith(written)).toBe(true);
       }
     }
   });
 
-  it('of a call that the model only thought of end the thought', () => {
-    for (const draft of ['<function=execute_bash><parameter=command>ls', command('ls'), '<function=finish>']) {
-      for (const opening of ['<think>', '']) {
-        const said = answer(`${opening}I could write ${draft} or not.</think>\n${command('pwd')}`);
+  it.each(['<function=execute_bash><parameter=command>ls', command('ls'), '<function=finish>'])(
+    'end the thought of a call that is not carried out: %s',
+    (draft) => {
+      const thought = `I could write ${draft} or not.</think>\n${command('pwd')}`;
+      const ways = [says(`<think>${thought}`), says(thought), says(`<think>${thought}`, { reasoning: 'Which?' })];
+      for (const said of ways) {
         expect(xml.read(said).call?.parameters).toEqual({ command: 'pwd' });
         expect(xml.answered(said).content).toBe(command('pwd'));
       }
-    }
-  });
-
-  it('and in prose are left alone if the server separates the reasoning', () => {
-    const said = says(`The parser drops <think>.\n${command('ls')}`, { reasoning: 'Where?' });
-    for (const format of [xml, tools]) expect(format.read(said).call?.parameters).toEqual({ command: 'ls' });
-  });
+    },
+  );
 });
