@@ -132,7 +132,8 @@ describe('an answer that does not fit behind its prompt', () => {
   const counting =
     (prompt: number, words: (prompt: number, asked: number) => string): AnswerChat =>
     ({ max_tokens: asked }) =>
-      prompt + Number(asked) <= WINDOW
+      // Some versions of SGLang leave the last token unused.
+      prompt + Number(asked) < (words === sglang ? WINDOW : WINDOW + 1)
         ? { json: chatReply([{ token: 'ok' }]) }
         : { status: 400, json: { error: { message: words(prompt, Number(asked)) } } };
   const vllm10 = (prompt: number, asked: number): string =>
@@ -148,11 +149,12 @@ describe('an answer that does not fit behind its prompt', () => {
     `Requested token count exceeds the model's maximum context length of ${WINDOW} tokens. You requested a total of ${prompt + asked} tokens: ${prompt} tokens from the input messages and ${asked} tokens for the completion.`;
 
   it.each<[string, typeof vllm10, unknown[], { prompt?: number; purpose?: string }?]>([
-    ['vLLM to 0.10', vllm10, [8_192, 5_536, 'ok']],
-    ['vLLM to 0.15', vllm15, [8_192, 5_536, 'ok']],
+    ['vLLM to 0.10', vllm10, [8_192, 5_535, 'ok']],
+    ['vLLM to 0.15', vllm15, [8_192, 5_535, 'ok']],
     ['vLLM to 0.17', vllm17, [8_192, 4_096, 'ok']],
     ['vLLM', vllm18, [8_192, 4_096, 'ok']],
-    ['SGLang', sglang, [8_192, 5_536, 'ok']],
+    ['SGLang', sglang, [8_192, 5_535, 'ok']],
+    ['SGLang, one token too long', sglang, [8_192, 8_191, 'ok'], { prompt: WINDOW - 8_192 }],
     ['not below 256', vllm18, [8_192, 4_096, 2_048, 1_024, 512, 256, 'context-too-long'], { prompt: 65_300 }],
     ['not for a judge, whose prompt can be shortened', sglang, [8_192, 'context-too-long'], { purpose: 'judge' }],
   ])(
