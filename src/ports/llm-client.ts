@@ -44,6 +44,8 @@ export const CompletionRequest = z.object({
   /** Absent = the server's default. */
   topP: z.number().exactOptional(),
   maxTokens: z.int(),
+  /** The answer may have fewer tokens if no more fit behind the prompt: a turn of an agent that chose no limit itself. */
+  mayBeShorter: z.boolean().exactOptional(),
   /** Alternatives to return at each position, 1..20; absent = no log-probabilities are requested. */
   topLogprobs: z.int().exactOptional(),
   tools: z.array(ToolSpec).readonly().exactOptional(),

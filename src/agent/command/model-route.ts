@@ -137,18 +137,18 @@ export class ModelRoute {
   private requestOf(request: ChatRequest): CompletionRequest {
     const { task, tools } = this.parts;
     const { model, temperature, topP, limits } = tools.settings;
-    const most = request.max_completion_tokens ?? request.max_tokens ?? limits.max_answer_tokens;
+    const most = request.max_completion_tokens ?? request.max_tokens;
     const asked = {
       model,
       temperature: request.temperature ?? temperature,
       ...(topP === undefined ? {} : { topP }),
       ...askedIn(request),
-      maxTokens: Math.min(most, limits.max_answer_tokens),
+      maxTokens: Math.min(most ?? Infinity, limits.max_answer_tokens),
     };
     const key = contentKey(asked);
     const nth = this.seen.get(key) ?? 0;
     this.seen.set(key, nth + 1);
-    return { ...asked, sample: task.sample * REPEATS + nth, purpose: 'agent' };
+    return { ...asked, mayBeShorter: most == null, sample: task.sample * REPEATS + nth, purpose: 'agent' };
   }
 
   /** The messages after the last answer are the observation of the previous step. */

@@ -138,6 +138,7 @@ export class RolloutRun implements AsyncDisposable {
       temperature,
       ...(topP === undefined ? {} : { topP }),
       maxTokens: Math.min(limits.max_answer_tokens, room),
+      mayBeShorter: true,
       ...(format.offersTools ? { tools: toolSpecs(this.role) } : {}),
       sample: task.sample,
       purpose: this.inspects ? 'agent-judge' : 'agent',

@@ -252,10 +252,10 @@ const SHORTEST_ANSWER = 256;
 /**
  * The tokens of a shorter answer that may fit behind a prompt; null if none does. vLLM from 0.16 on counts no further than the
  * first token that does not fit; then half of the tokens are tried. Some versions of SGLang leave the last token of the context
- * unused. A judge's prompt can be shortened instead.
+ * unused.
  */
-function shorterAnswer({ detail, tooLong }: Failure, { maxTokens, purpose }: CompletionRequest): number | null {
-  if (!tooLong || purpose === 'judge') return null;
+function shorterAnswer({ detail, tooLong }: Failure, { maxTokens, mayBeShorter }: CompletionRequest): number | null {
+  if (!tooLong || mayBeShorter !== true) return null;
   const room = Number(CONTEXT.exec(detail)?.[1]) - Number(PROMPT.exec(detail)?.[1]);
   const next = room === maxTokens - 1 ? Math.floor(maxTokens / 2) : room - 1;
   return next >= SHORTEST_ANSWER && next < maxTokens ? next : null;

@@ -114,6 +114,7 @@ it('a program is answered as by OpenAI, by the agent’s own model, and its call
   const { exit_reason, patch, steps } = await run();
   expect({ exit_reason, patch }).toEqual({ exit_reason: 'agent', patch: 'diff --git a/a.py b/a.py\n+1\n' });
   expect(asked[0]).toMatchObject({ model: 'agent', maxTokens: 50, messages: [{ role: 'user', content: 'Go.' }] });
+  expect(asked.map(({ mayBeShorter }) => mayBeShorter)).toEqual([false, true]);
   expect(asked[1]?.messages[1]).toMatchObject({
     role: 'assistant',
     content: '',

@@ -45,7 +45,13 @@ describe('a rollout', () => {
     for (const part of ['add(2, 3) returns -1', '/testbed', '7 steps', '33 seconds', 'execute_bash', 'str_replace']) {
       expect(text).toContain(part);
     }
-    expect(requests[0]).toMatchObject({ temperature: 1, sample: 0, purpose: 'agent', maxTokens: 8_192 });
+    expect(requests[0]).toMatchObject({
+      temperature: 1,
+      sample: 0,
+      purpose: 'agent',
+      maxTokens: 8_192,
+      mayBeShorter: true,
+    });
   });
 
   it.each(['tools', 'bash'] as const)('works in the format %s', async (format) => {

@@ -148,7 +148,7 @@ describe('an answer that does not fit behind its prompt', () => {
   const sglang = (prompt: number, asked: number): string =>
     `Requested token count exceeds the model's maximum context length of ${WINDOW} tokens. You requested a total of ${prompt + asked} tokens: ${prompt} tokens from the input messages and ${asked} tokens for the completion.`;
 
-  it.each<[string, typeof vllm10, unknown[], { prompt?: number; purpose?: string }?]>([
+  it.each<[string, typeof vllm10, unknown[], { prompt?: number; mayBeShorter?: boolean }?]>([
     ['vLLM to 0.10', vllm10, [8_192, 5_535, 'ok']],
     ['vLLM to 0.15', vllm15, [8_192, 5_535, 'ok']],
     ['vLLM to 0.17', vllm17, [8_192, 4_096, 'ok']],
@@ -156,12 +156,12 @@ describe('an answer that does not fit behind its prompt', () => {
     ['SGLang', sglang, [8_192, 5_535, 'ok']],
     ['SGLang, one token too long', sglang, [8_192, 8_191, 'ok'], { prompt: WINDOW - 8_192 }],
     ['not below 256', vllm18, [8_192, 4_096, 2_048, 1_024, 512, 256, 'context-too-long'], { prompt: 65_300 }],
-    ['not for a judge, whose prompt can be shortened', sglang, [8_192, 'context-too-long'], { purpose: 'judge' }],
+    ['only where that is allowed', sglang, [8_192, 'context-too-long'], { mayBeShorter: false }],
   ])(
     'is asked for with fewer tokens: %s',
-    async (_name, words, expected, { prompt = 60_000, purpose = 'agent' } = {}) => {
+    async (_name, words, expected, { prompt = 60_000, mayBeShorter = true } = {}) => {
       const client = await clientOf(counting(prompt, words));
-      const asked = client.complete(completionRequest({ maxTokens: 8_192, purpose }), signal);
+      const asked = client.complete(completionRequest({ maxTokens: 8_192, mayBeShorter }), signal);
       const { text } = await asked.catch((error: unknown) => ({ text: (error as ContextTooLongError).code }));
       expect([...server.calls.map(({ body }) => body.max_tokens), text]).toEqual(expected);
     },
