@@ -92,8 +92,8 @@ export const Completion = z.object({
   finish_reason: z.string(),
   /** Null when the server does not report it. */
   usage: CompletionUsage.nullable(),
-  /** Usage of this answer, if `usage` also counts attempts that the server broke off. */
-  answer_usage: CompletionUsage.exactOptional(),
+  /** Usage of this answer, if `usage` also counts attempts that the server broke off; null when it does not report it. */
+  answer_usage: CompletionUsage.nullable().exactOptional(),
   /** Name of the model as reported by the server. */
   model: z.string(),
 });

@@ -138,8 +138,7 @@ export function chatAnswer(request: ChatRequest, completion: Completion, id: str
 }
 
 /** Of the answer alone: programs take `prompt_tokens` as the length of their conversation. */
-function countsOf({ usage, answer_usage }: Completion): object | null {
-  const own = answer_usage ?? usage;
+function countsOf({ usage, answer_usage: own = usage }: Completion): object | null {
   return (
     own && {
       prompt_tokens: own.input_tokens,

@@ -44,7 +44,8 @@ export class Conversation {
       tokens: null,
     });
     // Input tokens only: most of the model's reasoning is not sent back to it.
-    this.counted = (completion.answer_usage ?? completion.usage)?.input_tokens ?? null;
+    const { usage, answer_usage = usage } = completion;
+    this.counted = answer_usage?.input_tokens ?? null;
   }
 
   messages(): readonly Message[] {

@@ -147,7 +147,7 @@ export class OpenAiLlmClient extends LlmClient {
 /** @param spent by attempts that were broken off */
 function withUsage(completion: Completion, spent: Completion['usage']): Completion {
   const { usage } = completion;
-  if (spent === null || usage === null) return { ...completion, usage: usage ?? spent };
+  if (spent === null) return completion;
   return { ...completion, usage: sumUsage(spent, usage), answer_usage: usage };
 }
 

@@ -30,12 +30,15 @@ describe('failures', () => {
     expect(sandbox.openNow).toBe(0);
   });
 
-  it('of a server that broke off an answer do not count towards the context', async () => {
-    const { run, requests } = rolloutWorld({ max_tokens: 5_000 });
-    const made = await run([{ ...runs('a'), usage: usage(8_000), answer_usage: usage(4_000) }, submits]);
-    expect(made).toMatchObject({ exit_reason: 'agent', steps: [{ input_tokens: 8_000 }, {}] });
-    expect(requests[1]?.maxTokens).toBeGreaterThan(500);
-  });
+  it.each([usage(4_000), null])(
+    'of a server that broke off an answer do not count towards the context',
+    async (own) => {
+      const { run, requests } = rolloutWorld({ max_tokens: 5_000 });
+      const made = await run([{ ...runs('a'), usage: usage(8_000), answer_usage: own }, submits]);
+      expect(made).toMatchObject({ exit_reason: 'agent', steps: [{ input_tokens: 8_000 }, {}] });
+      expect(requests[1]?.maxTokens).toBeGreaterThan(500);
+    },
+  );
 
   it('of a server to take an empty message are avoided: thoughts alone are sent back as no answer', async () => {
     const { run, requests } = rolloutWorld();

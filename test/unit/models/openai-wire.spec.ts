@@ -246,6 +246,16 @@ it.each([
   expect(server.calls).toHaveLength(2);
 });
 
+it('does not take what a broken-off answer cost for the usage of an answer without any', async () => {
+  const whole = chatReply([{ token: 'all of it' }]);
+  const half = { ...whole, choices: [{ message: { content: 'half of' }, finish_reason: 'abort' }] };
+  const client = await clientOf((_body, index) => ({ json: index < 2 ? half : { ...whole, usage: null } }));
+  expect(await client.complete(completionRequest(), signal)).toMatchObject({
+    usage: { input_tokens: 200, cached_input_tokens: 128, output_tokens: 2 },
+    answer_usage: null,
+  });
+});
+
 it('says how the server broke off all its answers', async () => {
   const choices = [{ message: { content: 'half of' }, finish_reason: 'abort' }];
   server = await ModelServer.start(() => ({ json: { choices } }));
