@@ -85,9 +85,11 @@ async function stepsBefore(
     const lost = `it holds ${steps.length} of the ${count} steps of ${candidate_id} that a branch begins with`;
     throw new StoreUnavailableError(lost, { retryable: false });
   }
-  return steps
-    .slice(0, count)
-    .map((step) => ({ ...step, completion: { ...step.completion, usage: null }, llm_s: 0, env_s: 0 }));
+  return steps.slice(0, count).map(({ completion, ...step }) => {
+    // The length of the prompt stays known.
+    const { usage, answer_usage = usage } = completion;
+    return { ...step, completion: { ...completion, usage: null, answer_usage }, llm_s: 0, env_s: 0 };
+  });
 }
 
 /** Everything that a rollout depends on. */

@@ -92,7 +92,10 @@ export const Completion = z.object({
   finish_reason: z.string(),
   /** Null when the server does not report it. */
   usage: CompletionUsage.nullable(),
-  /** Usage of this answer, if `usage` also counts attempts that the server broke off; null when it does not report it. */
+  /**
+   * Usage of this answer, if `usage` is another: it also counts attempts that the server broke off, or another rollout paid.
+   * Null when the server does not report it.
+   */
   answer_usage: CompletionUsage.nullable().exactOptional(),
   /** Name of the model as reported by the server. */
   model: z.string(),

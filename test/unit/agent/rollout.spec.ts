@@ -268,7 +268,7 @@ describe('a branch', () => {
   });
 
   it('goes on from the first steps of another, in a container that shows them, and pays only for its own', async () => {
-    const { run, requests, told, known } = rolloutWorld({ max_steps: 9 });
+    const { run, requests, told, known } = rolloutWorld({ max_steps: 9, max_tokens: 5_000 });
     await run([runs('a'), runs('b'), submits]);
     const made = await run([runs('c'), submits], from(1));
     expect(ran(made.patch)).toEqual(['a', 'c']);
@@ -285,6 +285,7 @@ describe('a branch', () => {
     // Asked what the other was asked at this point, as a sample of its own.
     const [, second, , branched] = requests;
     expect(branched?.messages).toEqual(second?.messages);
+    expect(branched?.maxTokens).toBe(second?.maxTokens);
     expect([second?.sample, branched?.sample]).toEqual([0, 500]);
     expect(told.slice(3).map(({ step }) => step)).toEqual([2, 3]);
     expect(known.at(-1)).toEqual({ input_tokens: 0, cached_input_tokens: 0, output_tokens: 0 });
