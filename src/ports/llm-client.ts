@@ -90,6 +90,8 @@ export const Completion = z.object({
   /** Output of a head, one number per output; absent = no head was requested. */
   outputs: z.array(z.number()).exactOptional(),
   finish_reason: z.string(),
+  /** The answer was asked for with fewer tokens, as {@link CompletionRequest.mayBeShorter} allows, and reached those. */
+  fills_context: z.boolean().exactOptional(),
   /** Null when the server does not report it. */
   usage: CompletionUsage.nullable(),
   /**

@@ -254,6 +254,7 @@ export class RolloutRun implements AsyncDisposable {
     const { limits } = this.parts.tools.settings;
     const last = this.steps.at(-1);
     if (last !== undefined && this.actionOf(last)?.tool === 'finish') return submittedWith(this.remaining() + 1);
+    if (last?.malformed === true && last.completion.fills_context === true) return 'token_limit';
     if (this.steps.length >= limits.max_steps_absolute) return 'abs_step_limit';
     const spent = this.steps.reduce((sum, { llm_s, env_s }) => sum + llm_s + env_s, 0);
     return spent >= limits.trajectory_s ? 'traj_time_limit' : null;

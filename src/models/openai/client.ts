@@ -110,7 +110,7 @@ export class OpenAiLlmClient extends LlmClient {
       const failure = describeFailure(error, this.#secrets, Date.now());
       if (failure.cutWithinThoughts) return { completion: cutReply(request.model) };
       const maxTokens = shorterAnswer(failure, request);
-      if (maxTokens !== null) return this.#attempt({ ...request, maxTokens }, signal);
+      if (maxTokens !== null) return filling(await this.#attempt({ ...request, maxTokens }, signal));
       const parameter = refusedParameter(failure, request, refused);
       if (parameter === null) return { failure, tookMs: performance.now() - start };
       this.#refused.set(request.model, new Set([...(this.#refused.get(request.model) ?? []), parameter]));
@@ -259,6 +259,12 @@ function shorterAnswer({ detail, tooLong }: Failure, { maxTokens, mayBeShorter }
   const room = Number(CONTEXT.exec(detail)?.[1]) - Number(PROMPT.exec(detail)?.[1]);
   const next = room === maxTokens - 1 ? Math.floor(maxTokens / 2) : room - 1;
   return next >= SHORTEST_ANSWER && next < maxTokens ? next : null;
+}
+
+/** @param outcome of asking for a shorter answer */
+function filling(outcome: Outcome): Outcome {
+  if (!('completion' in outcome) || outcome.completion.finish_reason !== 'length') return outcome;
+  return { completion: { ...outcome.completion, fills_context: true } };
 }
 
 function tooManyFor(topLogprobs: number, refused: ReadonlySet<Refusable>): Refusable {

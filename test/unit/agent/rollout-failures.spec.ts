@@ -40,6 +40,14 @@ describe('failures', () => {
     },
   );
 
+  it.each([
+    ['without a call ends the rollout', '<think>Where could', { exit_reason: 'token_limit', steps: [{}] }],
+    ['with a call does not', `${runs('a').text}\nThen I`, { exit_reason: 'agent', steps: [{}, {}] }],
+  ])('of an answer to fit into the context: one %s', async (_name, text, expected) => {
+    const cut = says(text, { finish_reason: 'length', fills_context: true });
+    expect(await rolloutWorld().run([cut, submits])).toMatchObject(expected);
+  });
+
   it('of a server to take an empty message are avoided: thoughts alone are sent back as no answer', async () => {
     const { run, requests } = rolloutWorld();
     await run([says('<think>Hm.</think>'), says('', { reasoning: 'Hm.' }), submits]);

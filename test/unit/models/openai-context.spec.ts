@@ -45,11 +45,11 @@ it.each<[string, unknown]>([
 describe('an answer that does not fit behind its prompt', () => {
   const WINDOW = 65_536;
   const counting =
-    (prompt: number, words: (prompt: number, asked: number) => string): AnswerChat =>
+    (prompt: number, words: typeof vllm10, json: unknown = chatReply([{ token: 'ok' }])): AnswerChat =>
     ({ max_tokens: asked }) =>
       // Some versions of SGLang leave the last token unused.
       prompt + Number(asked) < (words === sglang ? WINDOW : WINDOW + 1)
-        ? { json: chatReply([{ token: 'ok' }]) }
+        ? { json }
         : { status: 400, json: { error: { message: words(prompt, Number(asked)) } } };
   const vllm10 = (prompt: number, asked: number): string =>
     `This model's maximum context length is ${WINDOW} tokens. However, you requested ${prompt + asked} tokens (${prompt} in the messages, ${asked} in the completion). Please reduce the length of the messages or completion.`;
@@ -79,6 +79,20 @@ describe('an answer that does not fit behind its prompt', () => {
       const asked = client.complete(completionRequest({ maxTokens: 8_192, mayBeShorter }), signal);
       const { text } = await asked.catch((error: unknown) => ({ text: (error as ContextTooLongError).code }));
       expect([...server.calls.map(({ body }) => body.max_tokens), text]).toEqual(expected);
+    },
+  );
+
+  it.each([
+    [60_000, 'length', true],
+    [60_000, 'stop', undefined],
+    [50_000, 'length', undefined],
+  ])(
+    'fills the context if it was cut off, too: behind %d tokens, ended by %s',
+    async (prompt, finish_reason, fills) => {
+      const json = { ...chatReply([]), choices: [{ message: { content: 'Hm' }, finish_reason }] };
+      const client = await clientOf(counting(prompt, vllm15, json));
+      const request = completionRequest({ maxTokens: 8_192, mayBeShorter: true });
+      expect((await client.complete(request, signal)).fills_context).toBe(fills);
     },
   );
 });
