@@ -107,8 +107,6 @@ function identityOf(
     ...setup,
     prompt,
     settings: { ...settings, lacking: undefined },
-    // Since files and outputs are shown as R2E-Gym's tools show them.
-    ...(settings.prompt === 'agent/r2e' && { shown: 2 }),
     // Other formats describe them in the prompt.
     ...(ACTION_FORMATS[settings.format].offersTools && { tools: toolSpecs(roleOf({ inspection }, settings)) }),
     sandbox_limits: sandbox.limits,

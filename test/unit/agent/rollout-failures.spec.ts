@@ -180,12 +180,12 @@ describe('a rollout that was stopped', () => {
   });
 });
 
-describe('a rollout stored under the key of an earlier release', () => {
+describe('a stored rollout', () => {
   it.each([
-    ['is taken', undefined, 'from then'],
-    ['is made anew when its tools showed files otherwise', 'agent/r2e' as const, 'did it'],
-  ])('%s', async (_name, prompt, said) => {
-    const { run, requests, results, sandbox } = rolloutWorld({}, { settings: { prompt } });
+    ['of an earlier release, which read calls and showed files otherwise, is made anew', 1, 'did it'],
+    ['of this one is taken', 2, 'from then'],
+  ])('%s', async (_name, protocol, said) => {
+    const { run, requests, results, sandbox } = rolloutWorld();
     const answers = [runs('it'), submits];
     const made = await run(answers, { sample: 1 });
     const { environment } = calculatorIssue;
@@ -193,8 +193,8 @@ describe('a rollout stored under the key of an earlier release', () => {
     const { id: image } = await sandbox.describeImage(environment.image, new AbortController().signal);
     const settings = { model: 'agent', endpoint: 'test', format: 'xml', temperature: 1, limits: AgentLimits.parse({}) };
     await RolloutJournal.of(results, {
-      ...{ protocol: 1, image, workdir, baseCommit, ...setup, prompt: requests[0]?.messages },
-      ...{ settings: { ...settings, prompt }, sandbox_limits: sandbox.limits, sample: 0 },
+      ...{ protocol, image, workdir, baseCommit, ...setup, prompt: requests[0]?.messages },
+      ...{ settings, sandbox_limits: sandbox.limits, sample: 0 },
     }).finish({ ...made, steps: made.steps.map((step) => ({ ...step, observation: 'from then' })) });
     expect((await run(answers)).steps[0]?.observation).toContain(said);
   });
