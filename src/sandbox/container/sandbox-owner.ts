@@ -29,6 +29,12 @@ export function isDeadOwner(owner: string): boolean {
   return start === '-' ? !isRunning(Number(pid)) : startOf(Number(pid)) !== start;
 }
 
+/** Whether the expiry date of a container with these labels has passed. */
+export function hasExpired(labels: Readonly<Record<string, string>>): boolean {
+  const expires = Number(labels[LABEL.expires]);
+  return expires > 0 && expires < Date.now() / 1000;
+}
+
 function hostId(): string {
   const boot = read(() => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').slice(0, 8)) ?? '-';
   const namespace = /\d+/.exec(read(() => readlinkSync('/proc/self/ns/pid')) ?? '')?.[0] ?? '-';

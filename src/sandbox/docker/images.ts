@@ -5,7 +5,7 @@ import { UnavailableError } from '../../core/errors/errors.js';
 import { ImageMissingError } from '../../core/errors/unavailable.js';
 import type { HostResources } from '../../ports/sandbox.js';
 import type { Ready } from '../container/container-sandbox.js';
-import { OWNER, isDeadOwner, LABEL } from '../container/sandbox-owner.js';
+import { hasExpired, isDeadOwner, isNeighbour, LABEL, OWNER } from '../container/sandbox-owner.js';
 import { engineCall, imageAt } from './engine.js';
 import { pullImage, type PullOptions } from './pull.js';
 
@@ -313,12 +313,17 @@ export class PreparedImages {
   }
 }
 
-/** Removes prepared images left by killed processes. @throws EngineUnavailableError */
+/**
+ * Removes prepared images left by killed processes. Whether a process elsewhere, or before a reboot, still runs is
+ * unknown; its images go once the container that they were made from has expired. If it does run, it makes new ones.
+ * @throws EngineUnavailableError
+ */
 export async function sweepPreparedImages(docker: Docker): Promise<void> {
   const images = await engineCall({ image: PREPARED }, () => docker.listImages({ filters: { label: [`${MARK}=1`] } }));
   for (const { Id, Labels } of images) {
-    const owner = (Labels as Record<string, string> | null)?.[LABEL.owner] ?? '';
-    if (owner !== OWNER && isDeadOwner(owner)) await removeImage(docker, Id);
+    const labels = (Labels as Record<string, string> | null) ?? {};
+    const owner = labels[LABEL.owner] ?? '';
+    if (isNeighbour(owner) ? isDeadOwner(owner) : hasExpired(labels)) await removeImage(docker, Id);
   }
 }
 

@@ -8,7 +8,7 @@ import {
   preparedKey,
   type Started,
 } from '../container/container-sandbox.js';
-import { isDeadOwner, LABEL } from '../container/sandbox-owner.js';
+import { hasExpired, isDeadOwner, LABEL } from '../container/sandbox-owner.js';
 import { DockerContainer } from './container.js';
 import { DockerImages, type ImageOptions, type LocalImage, sweepPreparedImages } from './images.js';
 import { containerOptions } from './limits.js';
@@ -186,6 +186,5 @@ function isStale({ Labels, State }: Pick<Docker.ContainerInfo, 'Labels' | 'State
   // The engine is removing it already. If it is stuck there, it answers no call about this container.
   if (State === 'removing') return false;
   if (isDeadOwner(Labels[LABEL.owner] ?? '')) return true;
-  const expires = Number(Labels[LABEL.expires]);
-  return State !== 'running' && expires > 0 && expires < Date.now() / 1000;
+  return State !== 'running' && hasExpired(Labels);
 }

@@ -11,9 +11,9 @@ import {
 } from '../../../src/core/errors/unavailable.js';
 import { isImageReference } from '../../../src/core/run/issue.js';
 import { connectDocker, engineCall } from '../../../src/sandbox/docker/engine.js';
-import { LABEL } from '../../../src/sandbox/container/sandbox-owner.js';
+import { LABEL, OWNER } from '../../../src/sandbox/container/sandbox-owner.js';
 import { DockerSandbox } from '../../../src/sandbox/docker/sandbox.js';
-import { DockerImages, type ImageOptions } from '../../../src/sandbox/docker/images.js';
+import { DockerImages, type ImageOptions, sweepPreparedImages } from '../../../src/sandbox/docker/images.js';
 import { BOUNDLESS } from '../../../src/ports/sandbox.js';
 import { hostileSegment, hostileString } from '../../long/http/fuzz/hostile.js';
 
@@ -205,5 +205,30 @@ describe('a sweep', () => {
     const sandbox = new DockerSandbox({ dockerHost: `tcp://${host}`, concurrency: 1, limits, ttlS: 60 });
     await expect(sandbox.sweep()).rejects.toMatchObject({ message: expect.stringContaining('it is busy') as string });
     expect(removed).toEqual(['left']);
+  });
+
+  it('removes prepared images of dead neighbours, and of others once the container that they were made from has expired', async () => {
+    const [, pid = '', start = ''] = OWNER.split('/');
+    const neighbour = OWNER.split('/')[0] ?? '';
+    const expired = '1';
+    const valid = String(Math.ceil(Date.now() / 1000) + 3_600);
+    const images = Object.entries({
+      own: [OWNER, expired],
+      dead: [`${neighbour}/${pid}/${start}0`, valid],
+      rebooted: [`elsewhere/${pid}/${start}`, expired],
+      elsewhere: [`elsewhere/${pid}/${start}`, valid],
+      unlabelled: ['elsewhere/1/1', undefined],
+    });
+    const listed = images.map(([Id, [owner, expires]]) => ({
+      Id: `sha256:${Id}`,
+      Labels: { [LABEL.owner]: owner, [LABEL.expires]: expires },
+    }));
+    const removed: string[] = [];
+    const { host } = await listening(({ method, url = '' }, response) => {
+      if (method === 'DELETE') removed.push(/sha256%3A(\w+)/.exec(url)?.[1] ?? url);
+      response.writeHead(200, json).end(JSON.stringify(method === 'GET' && url.startsWith('/images') ? listed : []));
+    });
+    await sweepPreparedImages(connectDocker(`tcp://${host}`));
+    expect(removed).toEqual(['dead', 'rebooted']);
   });
 });
