@@ -166,15 +166,18 @@ export interface Pulled {
   readonly bytes: number;
   /** Hash of the name under which it was pulled. */
   readonly name: string;
-  /** All tags to remove, bestk's last. */
+  /** All tags and digests to remove, bestk's tags last. */
   readonly tags: readonly string[];
   readonly usedAt: number;
   readonly usedByOthers: boolean;
 }
 
-/** An image's name in the engine's listing format. */
+/** An image's name in the engine's listing format, which omits the tag before a digest. */
 export function familiarName(image: string): string {
-  const short = image.replace(/^docker\.io\//, '').replace(/^library\//, '');
+  const short = image
+    .replace(/^docker\.io\//, '')
+    .replace(/^library\//, '')
+    .replace(/:[^:/@]+@/, '@');
   return short.includes('@') || short.lastIndexOf(':') > short.lastIndexOf('/') ? short : `${short}:latest`;
 }
 
@@ -195,14 +198,17 @@ export async function mark(docker: Docker, image: string): Promise<void> {
 /** Images that bestk pulled and that have no other names, least recently used first. */
 export async function pulledImages(docker: Docker): Promise<readonly Pulled[]> {
   const images = await engineCall({ image: 'images' }, () => docker.listImages());
-  const pulled = images.flatMap(({ Id, Size, RepoTags }) => {
-    const tags = (RepoTags ?? []).filter((tag) => !tag.startsWith('<none>'));
-    const ours = tags.filter((tag) => tag.startsWith(REPOSITORY));
-    const theirs = tags.filter((tag) => !tag.startsWith(REPOSITORY));
+  const pulled = images.flatMap(({ Id, Size, RepoTags, RepoDigests }) => {
+    const names = (RepoTags ?? []).filter((tag) => !tag.startsWith('<none>'));
+    const ours = names.filter((tag) => tag.startsWith(REPOSITORY));
+    const theirs = names.filter((tag) => !tag.startsWith(REPOSITORY));
     const [name] = ours.map(nameOf);
     if (name === undefined || theirs.some((tag) => hash(tag) !== name)) return [];
+    // The engine keeps an image that was pulled by digest as long as it has that name.
+    const digests = (RepoDigests ?? []).filter((digest) => hash(digest) === name);
+    const tags = [...digests, ...theirs, ...ours];
     const usedAt = Math.max(...ours.map(timeOf));
-    return [{ id: Id, bytes: Size, name, tags: [...theirs, ...ours], usedAt, usedByOthers: !ours.every(isStale) }];
+    return [{ id: Id, bytes: Size, name, tags, usedAt, usedByOthers: !ours.every(isStale) }];
   });
   return pulled.sort((a, b) => a.usedAt - b.usedAt);
 }

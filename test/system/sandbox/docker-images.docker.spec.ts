@@ -116,6 +116,26 @@ describeHere('images from a registry', () => {
     });
   });
 
+  it.each([
+    ['alone', (image: string) => image.replace(/:1$/, '')],
+    ['and tag', (image: string) => image],
+  ])('go, too, if they were pulled by digest %s', async (_what, named) => {
+    const image = pushed('digest');
+    const manifest = await fetch(`http://${image.replace('/', '/v2/').replace(/:1$/, '/manifests/1')}`, {
+      headers: { accept: 'application/vnd.docker.distribution.manifest.v2+json' },
+    });
+    const pinned = `${named(image)}@${manifest.headers.get('docker-content-digest') ?? ''}`;
+    const images = imagesWith({ cacheBytes: 1 });
+    const { id } = await images.keeping(pinned, async () => {
+      await images.pull(pinned, go);
+      return images.look(pinned);
+    });
+    made.push(id);
+    await images.makeRoom();
+    expect(said.at(-1)).toMatch(/^Removed image .*\/digest@sha256:/);
+    expect(cli('images', '-aq', '--no-trunc').split('\n')).not.toContain(id);
+  });
+
   it('go, used longest ago first, when they pass the bound', async () => {
     const [a, b, c] = [pushed('a'), pushed('b'), pushed('c')];
     await imagesWith().pull(a, go);
