@@ -51,9 +51,12 @@ export interface Container {
   remove(): Promise<void>;
 }
 
-/** The first `cap` bytes of a stream; the rest is counted and dropped, so that memory use is bounded. */
+/**
+ * The first `cap` bytes of a stream; the rest is counted and dropped, so that memory use is bounded. They are in one
+ * growing buffer: a command may write byte by byte, and an object for each byte would take a hundred times its memory.
+ */
 export class CappedBytes {
-  readonly #chunks: Buffer[] = [];
+  #bytes = Buffer.alloc(0);
   #kept = 0;
   #seen = 0;
 
@@ -61,12 +64,13 @@ export class CappedBytes {
 
   push(chunk: Buffer): void {
     this.#seen += chunk.length;
-    const room = this.cap - this.#kept;
-    if (room <= 0) return;
-    // A copy: a slice would keep the whole socket buffer alive.
-    const part = Buffer.from(chunk.subarray(0, room));
-    this.#chunks.push(part);
-    this.#kept += part.length;
+    const kept = Math.min(this.cap, this.#kept + chunk.length);
+    if (kept > this.#bytes.length) {
+      const larger = Buffer.alloc(Math.min(this.cap, Math.max(kept, 2 * this.#bytes.length)));
+      this.#bytes.copy(larger);
+      this.#bytes = larger;
+    }
+    this.#kept += chunk.copy(this.#bytes, this.#kept, 0, kept - this.#kept);
   }
 
   get truncated(): boolean {
@@ -74,7 +78,7 @@ export class CappedBytes {
   }
 
   bytes(): Buffer {
-    return Buffer.concat(this.#chunks);
+    return this.#bytes.subarray(0, this.#kept);
   }
 }
 
