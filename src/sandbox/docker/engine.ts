@@ -83,6 +83,7 @@ export async function engineCall<T>(subject: Subject, call: (signal: AbortSignal
  *   "no space left on device" in an engine message       the engine's own disk    EngineDiskFullError, needs a person
  *       (a command that meets ENOSPC prints it on its own stderr, which does not reach this file)
  *   404 on a request for an image                        it was not pulled        ImageMissingError
+ *   400 on one, e.g. more CPUs than the engine has       a wrong setting          BadInputError
  *   404, 409 or "is not running" about a container       removed, expired, died   SandboxLostError, fresh container
  *   the image cannot run `sh`                            wrong image              BadInputError
  *   any other HTTP error                                 an engine fault          EngineUnavailableError
@@ -127,13 +128,17 @@ export function dockerFailure(error: unknown, subject: Subject): Error {
   return error;
 }
 
+const REFUSED = 'Correct the image or the limits of sandboxes (BESTK_SANDBOX_…) and run again.';
+
 function statusFailure(statusCode: number, error: Error, subject: Subject): Error {
   const message = error.message.trim();
   const options = { cause: error };
   if (/no space left on device|disk quota exceeded/i.test(message)) return new EngineDiskFullError(message, options);
   if ('image' in subject) {
     const missing = statusCode === 404 || /invalid reference format/i.test(message);
-    return missing ? new ImageMissingError(subject.image) : new EngineUnavailableError(message, options);
+    if (missing) return new ImageMissingError(subject.image);
+    if (statusCode === 400) return new BadInputError(`Docker refuses ${subject.image}: ${message}`, {}, REFUSED);
+    return new EngineUnavailableError(message, options);
   }
   if (/executable file not found|exec: "?(\/bin\/)?sh"?: (stat|no such)/i.test(message)) {
     return new BadInputError(`the image has no /bin/sh (${message})`, { field: 'environment.image' });
@@ -199,7 +204,10 @@ async function answerTo(
   const answer = await answered;
   if (answer instanceof Duplex) return answer;
   if (asked.signal !== undefined) addAbortSignal(asked.signal, answer);
-  return contentOf(answer, call);
+  return contentOf(answer, call).finally(() => {
+    // Refused, a request whose input is not over would keep its connection open for ever.
+    if (!request.writableEnded) request.destroy();
+  });
 }
 
 /** @throws an error with the unexpected status, worded as by docker-modem */

@@ -8,6 +8,7 @@ import {
   EngineDiskFullError,
   EngineUnavailableError,
   ImageMissingError,
+  SandboxLostError,
 } from '../../../src/core/errors/unavailable.js';
 import { isImageReference } from '../../../src/core/run/issue.js';
 import { connectDocker, engineCall } from '../../../src/sandbox/docker/engine.js';
@@ -145,6 +146,21 @@ describe('an engine', () => {
     expect(stream.destroyed).toBe(true);
   });
 
+  it('that refuses to start a command keeps no connection for its input', async () => {
+    const { server, host } = await imagesOf((_, response) => {
+      response.writeHead(409, json).end('{"message": "the container is not running"}');
+    });
+    // As the real one, it waits for the rest of a request without limit.
+    server.keepAliveTimeout = 0;
+    const closed = new Promise((resolve) => {
+      server.on('connection', (socket: Socket) => socket.on('close', resolve));
+    });
+    const exec = connectDocker(`tcp://${host}`).getExec('e');
+    const started = engineCall({ container: 'c' }, () => exec.start({ hijack: true, stdin: true }));
+    await expect(started).rejects.toBeInstanceOf(SandboxLostError);
+    await closed;
+  });
+
   it.each([
     ['no JSON', 'nonsense\n', EngineUnavailableError],
     ['a full disk', '{"error": "write /x: no space left on device"}\n', EngineDiskFullError],
@@ -183,6 +199,25 @@ it.each([
   await expect(sandbox.open(spec, go)).rejects.toBeInstanceOf(ImageMissingError);
   const { Entrypoint } = JSON.parse(made.join('')) as { Entrypoint: string[] };
   expect(Entrypoint.at(-1)).toBe(lives);
+});
+
+it('a container that the engine refuses to make is asked for once, and the engine’s reason is told', async () => {
+  const made: string[] = [];
+  const { host } = await listening(({ method, url = '' }, response) => {
+    if (method === 'GET') return response.writeHead(200, json).end('{"Id": "sha256:1", "RepoTags": []}');
+    if (url.startsWith('/containers/create')) made.push(url);
+    return response.writeHead(400, json).end('{"message": "Range of CPUs is from 0.01 to 2.00"}');
+  });
+  const limits = { cpus: 64, memoryMb: 64, diskMb: 64, pids: 16, outputBytes: 1024 };
+  const sandbox = new DockerSandbox({ dockerHost: `tcp://${host}`, concurrency: 1, limits, ttlS: 60 });
+  const spec = { image: 'a', workdir: '/srv', baseCommit: null, purpose: 'test' };
+  // It has answered before, so an outage would be waited for.
+  await sandbox.describeImage('a', go);
+  await expect(sandbox.open(spec, go)).rejects.toMatchObject({
+    constructor: BadInputError,
+    message: expect.stringContaining('Range of CPUs is from 0.01 to 2.00') as string,
+  });
+  expect(made).toHaveLength(1);
 });
 
 describe('a sweep', () => {
