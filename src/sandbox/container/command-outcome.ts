@@ -13,6 +13,8 @@ const BY_TIMEOUT = new Set([124, 137]);
 interface Timing {
   readonly deadlineMs: number;
   readonly askedAt: number;
+  /** Null = now. */
+  readonly endedAt: number | null;
 }
 
 export type Ending =
@@ -26,13 +28,13 @@ export type Ending =
  * by the host's clock; the container survives it. A command that never started (an earlier one used up all processes,
  * or broke the shell) cannot have passed.
  */
-export function endingOf(exitCode: number, prologue: Prologue, { deadlineMs, askedAt }: Timing): Ending {
+export function endingOf(exitCode: number, prologue: Prologue, { deadlineMs, askedAt, endedAt }: Timing): Ending {
   if (prologue.startedAt === null) {
     return { kind: 'exited', exitCode: exitCode === 0 ? CANNOT_RUN : exitCode, neverStarted: true };
   }
-  const now = performance.now();
+  const at = endedAt ?? performance.now();
   // A busy host may notice the start late but not the end early: with `timeout`'s codes, time counts from the request.
-  const isLate = now - prologue.startedAt >= deadlineMs || (BY_TIMEOUT.has(exitCode) && now - askedAt >= deadlineMs);
+  const isLate = at - prologue.startedAt >= deadlineMs || (BY_TIMEOUT.has(exitCode) && at - askedAt >= deadlineMs);
   if (isLate) return { kind: 'timed-out', survived: true };
   return { kind: 'exited', exitCode };
 }

@@ -14,6 +14,8 @@ export interface ExecPlan {
   readonly onStdout?: ((chunk: Buffer) => void) | undefined;
   /** Receives stderr before it is stored and returns the part to store. */
   readonly tapStderr?: (chunk: Buffer) => Buffer;
+  /** Called when the end of the command is known, before the rest of its output has been waited for. */
+  readonly onExit?: (() => void) | undefined;
   /** Aborts waiting for an engine that does not answer; a command that has begun ends only with its container. */
   readonly signal?: AbortSignal | undefined;
 }
@@ -91,7 +93,7 @@ export function decodeOutput(bytes: Uint8Array, truncated: boolean): string {
 }
 
 /** After the command has ended: how long its streams may stay silent, and how long they may continue in all. */
-const QUIET_MS = 200;
+export const QUIET_MS = 200;
 const DRAIN_MS = 5_000;
 
 /** The streams of a command. */
@@ -101,10 +103,15 @@ export interface Listening {
   readonly isEnded: () => boolean;
   /** By performance.now(). */
   readonly lastByteAt: () => number;
+  readonly onExit: ExecPlan['onExit'];
 }
 
-/** Waits briefly for the streams' end: a grandchild may hold stdout open, and its output does not count. */
+/**
+ * To be called when the end of the command is known. Waits briefly for the streams' end: a grandchild may hold stdout
+ * open, and its output does not count.
+ */
 export async function drained(listening: Listening): Promise<void> {
+  listening.onExit?.();
   const from = performance.now();
   while (!listening.isEnded() && performance.now() - from < DRAIN_MS) {
     if (performance.now() - Math.max(listening.lastByteAt(), from) > QUIET_MS) return;

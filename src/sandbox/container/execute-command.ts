@@ -36,6 +36,8 @@ interface Attempt {
   readonly prologue: Prologue;
   readonly deadlineMs: number;
   readonly askedAt: number;
+  /** When its end became known, by performance.now(); null before. */
+  endedAt: number | null;
   /** No command ran in this container before, so a failure to start cannot be caused by one. */
   readonly first: boolean;
 }
@@ -60,7 +62,7 @@ export async function runRequest(
   const deadlineMs = wholeDeadline(request.deadlineS) * 1000;
   const asked = performance.now();
   const assertServed = cpuWatch(container, request);
-  const attempt: Attempt = { prologue: new Prologue(), deadlineMs, askedAt: asked, first };
+  const attempt: Attempt = { prologue: new Prologue(), deadlineMs, askedAt: asked, endedAt: null, first };
   let heard: () => void = () => undefined;
   const running = await container.start({
     argv: commandLine({ ...request, argv: withCpuLimit(request) }, request.cwd ?? ground.workdir, prepared.timeout),
@@ -73,6 +75,9 @@ export async function runRequest(
       request.onStdout?.(piece);
     },
     tapStderr: attempt.prologue.take,
+    onExit: () => {
+      attempt.endedAt = performance.now();
+    },
     signal,
   });
   const watch = guard(container, {
@@ -85,7 +90,11 @@ export async function runRequest(
   const ownEnd = ended(ground, running, attempt);
   ownEnd.catch(() => undefined);
   try {
-    const end = await Promise.race([ownEnd, watch.tripped]);
+    // The deadline does not count for the rest of the output.
+    const tripped = watch.tripped.then<Trip | Ending>((trip) =>
+      trip === 'deadline' && attempt.endedAt !== null ? ownEnd : trip,
+    );
+    const end = await Promise.race([ownEnd, tripped]);
     const ending = withWish(typeof end === 'string' ? await tripEnding(end, container, signal) : end, request);
     await assertServed(ending);
     const outcome = outcomeOf(ending, running, attempt.prologue.startedAt ?? asked);

@@ -267,7 +267,7 @@ export async function startExec(
   };
 }
 
-function listen(stream: Duplex, { outputBytes, onStdout, tapStderr }: ExecPlan): Listening & Kept {
+function listen(stream: Duplex, { outputBytes, onStdout, tapStderr, onExit }: ExecPlan): Listening & Kept {
   const stdout = new CappedBytes(outputBytes);
   const stderr = new CappedBytes(outputBytes);
   const frames = new FrameReader(
@@ -288,7 +288,7 @@ function listen(stream: Duplex, { outputBytes, onStdout, tapStderr }: ExecPlan):
   stream.on('error', () => undefined);
   const ended = Promise.race([once(stream, 'end'), once(stream, 'close')]).catch(() => undefined);
   const isEnded = (): boolean => stream.readableEnded || stream.destroyed;
-  return { stdout, stderr, ended, isEnded, lastByteAt: () => lastByteAt };
+  return { stdout, stderr, ended, isEnded, lastByteAt: () => lastByteAt, onExit };
 }
 
 async function waitForExit(exec: Docker.Exec, listening: Listening, subject: { container: string }): Promise<number> {

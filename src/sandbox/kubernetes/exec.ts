@@ -140,6 +140,7 @@ class ExecStreams implements Listening {
   readonly stdout: CappedBytes;
   readonly stderr: CappedBytes;
   readonly ended: Promise<void>;
+  readonly onExit: ExecPlan['onExit'];
   /** The cluster's status of the end; null until it arrives, and forever if the connection breaks. */
   status: V1Status | null = null;
   /** Settles when the command or the connection has ended. */
@@ -150,7 +151,8 @@ class ExecStreams implements Listening {
   #end: () => void = () => undefined;
   #commandEnd: () => void = () => undefined;
 
-  constructor({ outputBytes, onStdout, tapStderr }: ExecPlan, mark: string) {
+  constructor({ outputBytes, onStdout, tapStderr, onExit }: ExecPlan, mark: string) {
+    this.onExit = onExit;
     this.stdout = new CappedBytes(outputBytes);
     this.stderr = new CappedBytes(outputBytes);
     this.#outputs = {

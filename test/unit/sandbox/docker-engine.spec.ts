@@ -12,7 +12,9 @@ import {
 } from '../../../src/core/errors/unavailable.js';
 import { isImageReference } from '../../../src/core/run/issue.js';
 import { connectDocker, engineCall } from '../../../src/sandbox/docker/engine.js';
+import { QUIET_MS } from '../../../src/sandbox/container/container.js';
 import { LABEL, OWNER } from '../../../src/sandbox/container/sandbox-owner.js';
+import { startExec } from '../../../src/sandbox/docker/container.js';
 import { DockerSandbox } from '../../../src/sandbox/docker/sandbox.js';
 import { DockerImages, type ImageOptions, sweepPreparedImages } from '../../../src/sandbox/docker/images.js';
 import { BOUNDLESS } from '../../../src/ports/sandbox.js';
@@ -144,6 +146,27 @@ describe('an engine', () => {
     given?.resetAndDestroy();
     await sleep(50);
     expect(stream.destroyed).toBe(true);
+  });
+
+  it('that knows how a command ended says so before its streams have been waited for', async () => {
+    const { server, host } = await imagesOf(({ method }, response) => {
+      const said = method === 'POST' ? { Id: 'e' } : { Running: false, ExitCode: 3 };
+      response.writeHead(method === 'POST' ? 201 : 200, json).end(JSON.stringify(said));
+    });
+    server.on('upgrade', (_request, socket: Socket) => {
+      socket.write('HTTP/1.1 101 UPGRADED\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n');
+    });
+    let knownAt = Infinity;
+    const running = await startExec(connectDocker(`tcp://${host}`).getContainer('c'), null, {
+      argv: ['t'],
+      outputBytes: 9,
+      onExit: () => {
+        knownAt = performance.now();
+      },
+    });
+    expect(await running.exit).toBe(3);
+    expect(performance.now() - knownAt).toBeGreaterThan(QUIET_MS);
+    running.stop();
   });
 
   it('that refuses to start a command keeps no connection for its input', async () => {

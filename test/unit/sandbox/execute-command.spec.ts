@@ -1,4 +1,5 @@
-import { CappedBytes, type Container } from '../../../src/sandbox/container/container.js';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { CappedBytes, type Container, type ExecPlan } from '../../../src/sandbox/container/container.js';
 import { assertServed, type CpuTimes } from '../../../src/sandbox/container/command-outcome.js';
 import { runRequest, type Ran } from '../../../src/sandbox/container/execute-command.js';
 import { EngineDiskFullError, SandboxStarvedError } from '../../../src/core/errors/unavailable.js';
@@ -33,7 +34,7 @@ function ran(exitCode: number, stderr: string, engineIsFull: boolean): Promise<R
 describe('the kept output of a command', () => {
   it('is the first bytes in order, in no more than twice their memory even if they come one by one', () => {
     const output = new CappedBytes(2 ** 20);
-    const letters = [...'abcdefg'].map((letter) => Buffer.from(letter));
+    const letters = Array.from('abcdefg', (letter) => Buffer.from(letter));
     const before = process.memoryUsage();
     for (let n = 0; n < 2 ** 20 + 3; n += 1) output.push(letters[n % 7] ?? Buffer.of());
     const after = process.memoryUsage();
@@ -76,6 +77,24 @@ describe('a command that fails', () => {
       outcome: { kind: 'exited', exitCode: 137, neverStarted: true },
       isOver: false,
     });
+  });
+});
+
+it('a command that ends before its deadline is in time, however long its streams are waited for', async () => {
+  const container = {
+    start: ({ tapStderr, onExit }: ExecPlan) => {
+      tapStderr?.(Buffer.from('bestk:0\n'));
+      onExit?.();
+      return Promise.resolve({ stdout: said(''), stderr: said(''), exit: sleep(1_200, 3), stop: () => undefined });
+    },
+    assertAlive: () => Promise.resolve(),
+    fillsDisk: () => new Promise<never>(() => undefined),
+  } as unknown as Container;
+  const prepared = { wasSingle: true, commit: 'c', ids: { uid: 0, gid: 0 }, timeout: null };
+  const ground = { container, limits, prepared, workdir: '/', testsUser: null };
+  expect(await runRequest(ground, { argv: ['t'], deadlineS: 1 }, false, go)).toMatchObject({
+    outcome: { kind: 'exited', exitCode: 3 },
+    isOver: false,
   });
 });
 

@@ -1,4 +1,4 @@
-import type { RunningExec } from '../../../src/sandbox/container/container.js';
+import { type ExecPlan, QUIET_MS, type RunningExec } from '../../../src/sandbox/container/container.js';
 import { KubernetesClient } from '../../../src/sandbox/kubernetes/client.js';
 import { startExec } from '../../../src/sandbox/kubernetes/exec.js';
 import { SandboxLostError } from '../../../src/core/errors/unavailable.js';
@@ -31,10 +31,13 @@ describe('the exec channel', () => {
 
   afterEach(() => server?.close());
 
-  const start = async (options: Partial<FakeApiOptions>, stdin?: Uint8Array): Promise<RunningExec> => {
+  const start = async (
+    { onExit, ...options }: Partial<FakeApiOptions> & Pick<ExecPlan, 'onExit'>,
+    stdin?: Uint8Array,
+  ): Promise<RunningExec> => {
     server = await fakeApiServer({ protocols: [V5, V4], ...options });
     const client = new KubernetesClient({ ...cluster, kubeconfig: server.kubeconfig, namespace: undefined });
-    const plan = { argv: ['cat'], outputBytes: 1_000_000, ...(stdin && { stdin }) };
+    const plan = { argv: ['cat'], outputBytes: 1_000_000, onExit, ...(stdin && { stdin }) };
     const target = { pod: 'p', maxFileBytes: 1024, pingMs: PING_MS };
     return client.attempts((to, givenUp) => startExec(to, target, plan, givenUp), go, 10_000);
   };
@@ -93,6 +96,7 @@ describe('the exec channel', () => {
   });
 
   it('is over when the command is, whoever still holds its streams', async () => {
+    let knownAt = Infinity;
     const running = await start({
       onExec: (exec) => {
         exec.send(1, Buffer.from('out'));
@@ -101,8 +105,12 @@ describe('the exec channel', () => {
         exec.send(2, said.subarray(9));
         exec.send(1, said);
       },
+      onExit: () => {
+        knownAt = performance.now();
+      },
     });
     expect(await running.exit).toBe(3);
+    expect(performance.now() - knownAt).toBeGreaterThan(QUIET_MS);
     expect([running.stdout.bytes().toString(), running.stderr.bytes().toString()]).toEqual(['out', 'err']);
     running.stop();
   });
