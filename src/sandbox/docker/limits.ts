@@ -142,7 +142,7 @@ const ENOSYS = 38;
 const ALLOW = 'SCMP_ACT_ALLOW';
 const firstArgument = (op: string, value: number, more = {}) => [{ index: 0, value, op: `SCMP_CMP_${op}`, ...more }];
 
-/** The profile for Docker's engine and, as a file, for a Kubernetes node (deploy/kubernetes/seccomp.json). */
+/** The profile for Docker's engine and, as a file, for a Kubernetes node (deploy/seccomp.json). */
 export const SECCOMP_PROFILE = {
   defaultAction: 'SCMP_ACT_ERRNO',
   defaultErrnoRet: 1,
