@@ -1,13 +1,10 @@
 import { SandboxStarvedError } from '../../core/errors/unavailable.js';
 import type { ExecOutcome, ExecRequest } from '../../ports/sandbox.js';
-import { type Container, type RunningExec, decodeOutput } from './container.js';
+import { CANNOT_RUN, type Container, decodeOutput, KILLED, type RunningExec } from './container.js';
 import { runPlain } from './own-commands.js';
 
-/** Exit status of shells for "found, but could not be run". */
-const CANNOT_RUN = 126;
-
 /** Exit status of `timeout` when it stopped the command, by TERM or by KILL. */
-const BY_TIMEOUT = new Set([124, 137]);
+const BY_TIMEOUT = new Set([124, KILLED]);
 
 /** On the clock of performance.now(). */
 interface Timing {

@@ -1,6 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Ids, SandboxFile } from '../../ports/sandbox.js';
 
+/** Exit status of a process killed by signal 9, e.g. by the end of its container. */
+export const KILLED = 137;
+/** Exit status of shells for "found, but could not be run". */
+export const CANNOT_RUN = 126;
+/** An ext4 file system has one inode per 16 KiB (mke2fs.conf, `inode_ratio`), so an entry uses up that much space. */
+export const BYTES_PER_ENTRY = 16_384;
+
 /** Capabilities that root needs to switch to the tests' user and to end its processes; that user has none. */
 export const OVER_TESTS_USER: readonly string[] = ['CHOWN', 'KILL', 'SETGID', 'SETUID'];
 

@@ -13,15 +13,13 @@ import {
   wholeDeadline,
   withCpuLimit,
 } from './command-outcome.js';
-import type { Container, Fate, RunningExec } from './container.js';
+import { type Container, type Fate, KILLED, type RunningExec } from './container.js';
 import { type Prepared, runPlain } from './own-commands.js';
 import { saysNoRoom } from './host-resources.js';
 
 const MIB = 1024 * 1024;
 /** How long after the command's own deadline the host acts; `timeout` in the container needs two seconds for KILL. */
 const HOST_GRACE_MS = 5_000;
-/** Exit status of a process killed by signal 9. */
-const KILLED = 137;
 
 /** A container ready for commands. */
 export interface Ground {

@@ -3,7 +3,7 @@ import { pack } from 'tar-stream';
 import { BadInputError } from '../../core/errors/errors.js';
 import { SandboxLostError } from '../../core/errors/unavailable.js';
 import type { Ids, SandboxSpec, SandboxFile } from '../../ports/sandbox.js';
-import type { Container } from './container.js';
+import { type Container, KILLED } from './container.js';
 
 /*
  * Reduces the repository to one orphan commit. Its later history often contains the answer to an issue, so nothing else
@@ -212,8 +212,6 @@ export async function runPlain(container: Container, command: PlainCommand): Pro
 }
 
 const READ_FILE = '[ -f "$1" ] && [ ! -L "$1" ] || exit 3; exec head -c "$2" "$1"';
-/** Exit status of a process killed by signal 9, e.g. by the end of its container. */
-const KILLED = 137;
 
 /** @throws BadInputError unless the path is absolute and below the root. */
 export function absolutePath(path: string): string {

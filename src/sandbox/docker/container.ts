@@ -8,6 +8,7 @@ import { BadInputError } from '../../core/errors/errors.js';
 import { SandboxLostError } from '../../core/errors/unavailable.js';
 import type { Ids, SandboxFile } from '../../ports/sandbox.js';
 import {
+  BYTES_PER_ENTRY,
   type Container,
   type ExecPlan,
   type Fate,
@@ -80,8 +81,6 @@ export class DockerContainer implements Container {
 
 /** Interval between checks of the writable layer; bounds the overshoot. */
 const DISK_POLL_MS = 500;
-/** An ext4 file system has one inode per 16 KiB (mke2fs.conf, `inode_ratio`), so an entry uses up that much space. */
-const BYTES_PER_ENTRY = 16_384;
 /** A size that takes longer to compute indicates very many files, which may be empty. */
 const SLOW_MS = 250;
 const KIND = '"Kind":';

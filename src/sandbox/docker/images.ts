@@ -46,11 +46,6 @@ export class DockerImages {
   }
 
   /** @throws ImageMissingError, EngineUnavailableError */
-  async idOf(image: string): Promise<string> {
-    return (await this.look(image)).id;
-  }
-
-  /** @throws ImageMissingError, EngineUnavailableError */
   async look(image: string): Promise<LocalImage> {
     const { Id, RepoTags, Config } = await engineCall({ image }, () => imageAt(this.docker, image).inspect());
     const ours = (RepoTags as string[] | undefined)?.some((tag) => tag.includes(markOf(image))) === true;

@@ -2,15 +2,20 @@ import { randomBytes } from 'node:crypto';
 import type { V1Status } from '@kubernetes/client-node';
 import { BadInputError } from '../../core/errors/errors.js';
 import { SandboxLostError } from '../../core/errors/unavailable.js';
-import { type ExecPlan, type RunningExec, CappedBytes, drained, type Listening } from '../container/container.js';
+import {
+  CANNOT_RUN,
+  CappedBytes,
+  drained,
+  type ExecPlan,
+  type Listening,
+  type RunningExec,
+} from '../container/container.js';
 import type { Connection } from './client.js';
 import { CONTAINER } from './pod-spec.js';
 
 /** Channels of the protocols `v4.channel.k8s.io` and `v5.channel.k8s.io`: the first byte of every message. */
 const CHANNEL = { stdin: 0, stdout: 1, stderr: 2, status: 3 } as const;
 const PIECE = 512 * 1024;
-/** Exit status of shells for "found, but could not be run". */
-const CANNOT_RUN = 126;
 const NOT_STARTED =
   /resource temporarily unavailable|cannot allocate memory|OOM-killed|fork\/exec|executable file not found|no such file|permission denied|exec format/i;
 

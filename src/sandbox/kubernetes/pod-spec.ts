@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { createHash } from 'node:crypto';
 import { requireImageReference } from '../../core/run/issue.js';
 import type { SandboxLimits } from '../../ports/sandbox.js';
-import { OVER_TESTS_USER } from '../container/container.js';
+import { BYTES_PER_ENTRY, OVER_TESTS_USER } from '../container/container.js';
 import { isDeadOwner, isNeighbour, LABEL, OWNER } from '../container/sandbox-owner.js';
 
 const Quantity = z.union([z.string(), z.number().transform(String)]);
@@ -215,8 +215,7 @@ function isExpired({ metadata, spec, status }: Pod, clusterMs: number): boolean 
   return clusterMs > since.getTime() + lifeS * 1000 + SAID_MS;
 }
 
-/** An ext4 file system has one inode per 16 KiB (mke2fs.conf, `inode_ratio`), so an entry uses up that much space. */
-const ENTRIES_PER_MIB = 64;
+const ENTRIES_PER_MIB = 1_048_576 / BYTES_PER_ENTRY;
 
 /** Exit status of the first process after too many files were made. */
 export const TOO_MANY_FILES = 97;

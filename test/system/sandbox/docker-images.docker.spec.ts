@@ -106,13 +106,13 @@ describeHere('images from a registry', () => {
     const images = imagesWith({ cacheBytes: 1 });
     await Promise.all([1, 2, 3].map(() => images.keeping(image, () => images.pull(image, go))));
     expect(said.filter((text) => text.startsWith('Pulled'))).toHaveLength(1);
-    const id = await images.idOf(image);
+    const { id } = await images.look(image);
     await images.makeRoom();
     expect(isThere(image)).toBe(false);
     expect(said.at(-1)).toMatch(/^Removed image .*\/once:1 \(4 MB\)/);
     await images.keeping(image, async () => {
       await images.pull(image, go);
-      expect(await images.idOf(image)).toBe(id);
+      expect((await images.look(image)).id).toBe(id);
     });
   });
 
@@ -143,7 +143,7 @@ describeHere('images from a registry', () => {
     await imagesWith().pull(b, go);
     await later();
     // A new look at the first makes the second the one used longest ago.
-    await imagesWith().idOf(a);
+    await imagesWith().look(a);
     await later();
     await imagesWith({ cacheBytes: 9 * MIB }).pull(c, go);
     expect([a, b, c].map(isThere)).toEqual([true, false, true]);

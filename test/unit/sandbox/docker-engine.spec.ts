@@ -68,7 +68,7 @@ describe('an image is asked for', () => {
     await fc.assert(
       fc.asyncProperty(names, async (name) => {
         asked.length = 0;
-        const failure = await images.idOf(name).then(
+        const failure = await images.look(name).then(
           () => null,
           (error: unknown) => error,
         );
@@ -99,7 +99,7 @@ describe('an engine', () => {
           .writeHead(301, { ...json, location: location.replace('OTHER', other.host) })
           .end('{"message": "moved"}');
       });
-      await expect(images.idOf('a/b:1')).rejects.toMatchObject({
+      await expect(images.look('a/b:1')).rejects.toMatchObject({
         constructor: EngineUnavailableError,
         message: expect.stringContaining('301') as string,
       });
@@ -117,7 +117,7 @@ describe('an engine', () => {
       };
       more();
     });
-    await expect(images.idOf('a')).rejects.toThrow(/larger than 33554432 bytes/);
+    await expect(images.look('a')).rejects.toThrow(/larger than 33554432 bytes/);
   });
 
   it('that breaks off, says no JSON or no image is told apart', async () => {
@@ -125,11 +125,11 @@ describe('an engine', () => {
       response.writeHead(200, { ...json, 'content-length': '100' }).write('{');
       setTimeout(() => response.destroy(), 20);
     });
-    await expect(cut.images.idOf('a')).rejects.toBeInstanceOf(EngineUnavailableError);
+    await expect(cut.images.look('a')).rejects.toBeInstanceOf(EngineUnavailableError);
     const missing = await imagesOf((_, response) => {
       response.writeHead(404).end('no such thing');
     });
-    await expect(missing.images.idOf('a')).rejects.toBeInstanceOf(ImageMissingError);
+    await expect(missing.images.look('a')).rejects.toBeInstanceOf(ImageMissingError);
   });
 
   it('that resets a connection nobody waits for any more ends nothing', async () => {
