@@ -14,18 +14,30 @@ export interface TrainingSet {
 }
 
 const RIDGE = 1;
-const STEPS = 30;
+const STEPS = 100;
+/** Relative error of the likelihood, a sum of thousands of terms, in floating point. */
+const ROUNDING = 1e-12;
 const PARAMETERS = FEATURE_COUNT + 1;
 
-/** Ridge logistic regression by Newton's method on standardised features; an unknown feature is replaced by its mean. */
+/**
+ * Ridge logistic regression by Newton's method on standardised features; an unknown feature is replaced by its mean. Steps are
+ * halved while they lower the penalised log-likelihood, which is concave: whole ones diverge on some extreme data.
+ */
 export function fitLogistic(set: TrainingSet): Logistic {
   const { means, scales } = standardisation(set);
   const x = standardised(set.rows, means, scales);
   let beta = new Float64Array(PARAMETERS);
+  let at = derivatives(x, set, beta);
   for (let step = 0; step < STEPS; step += 1) {
-    const { gradient, hessian } = derivatives(x, set, beta);
-    const move = solveSymmetric(hessian, gradient);
-    beta = beta.map((value, index) => value + real(move, index));
+    const lowest = at.logLikelihood - ROUNDING * Math.abs(at.logLikelihood);
+    let move = solveSymmetric(at.hessian, at.gradient);
+    const moved = (): Float64Array<ArrayBuffer> => beta.map((value, index) => value + real(move, index));
+    at = derivatives(x, set, moved());
+    while (at.logLikelihood < lowest) {
+      move = move.map((value) => value / 2);
+      at = derivatives(x, set, moved());
+    }
+    beta = moved();
     if (move.every((value) => Math.abs(value) < 1e-9)) break;
   }
   return {
@@ -64,14 +76,15 @@ function standardised(rows: Float64Array, means: Float64Array, scales: Float64Ar
 }
 
 /**
- * Gradient and negated Hessian of the weighted log-likelihood minus half the ridge penalty; the intercept is not penalised.
+ * The weighted log-likelihood minus half the ridge penalty, its gradient and its negated Hessian; the intercept is not penalised.
  */
 function derivatives(
   x: Float64Array,
   { labels, weights }: TrainingSet,
   beta: Float64Array,
-): { gradient: Float64Array; hessian: Float64Array } {
+): { logLikelihood: number; gradient: Float64Array; hessian: Float64Array } {
   const gradient = beta.map((value, index) => (index === FEATURE_COUNT ? 0 : -RIDGE * value));
+  let logLikelihood = gradient.reduce((all, pull, index) => all + (pull * real(beta, index)) / 2, 0);
   const hessian = new Float64Array(PARAMETERS * PARAMETERS);
   for (let a = 0; a < PARAMETERS; a += 1) hessian[a * PARAMETERS + a] = a === FEATURE_COUNT ? 1e-9 : RIDGE;
   for (let i = 0; i < labels.length; i += 1) {
@@ -79,6 +92,8 @@ function derivatives(
     let score = 0;
     for (let a = 0; a < PARAMETERS; a += 1) score += real(row, a) * real(beta, a);
     const p = 1 / (1 + Math.exp(-score));
+    logLikelihood +=
+      real(weights, i) * (real(labels, i) * score - Math.max(0, score) - Math.log1p(Math.exp(-Math.abs(score))));
     const pull = real(weights, i) * (real(labels, i) - p);
     const curve = real(weights, i) * p * (1 - p);
     for (let a = 0; a < PARAMETERS; a += 1) {
@@ -89,7 +104,7 @@ function derivatives(
       }
     }
   }
-  return { gradient, hessian };
+  return { logLikelihood, gradient, hessian };
 }
 
 /**

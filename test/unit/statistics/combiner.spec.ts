@@ -5,7 +5,7 @@ import { below, seededRandom } from '../../../src/core/random.js';
 import { foldsByRepo, trainCombiner, type Trained } from '../../../src/statistics/combiner/train-combiner.js';
 import type { ScoredIssue } from '../../../src/statistics/curves/scored-issue.js';
 import { Combiner, FEATURES } from '../../../src/core/run/fitted.js';
-import { onCurve, withCombiner, FEATURE_COUNT, featuresOf } from '../../../verifiers/hybrid/features.js';
+import { logisticScore, onCurve, withCombiner, FEATURE_COUNT, featuresOf } from '../../../verifiers/hybrid/features.js';
 import { learnedPreset } from '../../../verifiers/hybrid/presets.js';
 import { ruleOf, selectBest } from '../../../verifiers/hybrid/select.js';
 import { entryOf } from '../verifiers/hybrid/entry-of.js';
@@ -157,6 +157,48 @@ describe('logistic regression', () => {
     expect(fit.intercept - ((fit.weights[0] ?? NaN) * (fit.means[0] ?? NaN)) / (fit.scales[0] ?? NaN)).toBeCloseTo(
       -0.5,
       1,
+    );
+  });
+
+  it('reaches the optimum, where the gradient is zero, whatever the data', () => {
+    const anyRow = fc.record({
+      right: fc.boolean(),
+      values: fc.array(fc.integer({ min: 1, max: 999 }), { maxLength: 4 }),
+    });
+    const anyData = fc.record({
+      weight: fc.constantFrom(1, 1e3, 1e4, 1e5),
+      more: fc.array(anyRow, { minLength: 2, maxLength: 14 }),
+    });
+    const divergedWithWholeSteps = {
+      weight: 18_662,
+      more: [
+        { right: true, values: [51, 1] },
+        { right: false, values: [3, 3] },
+        { right: false, values: [9, 2] },
+        { right: true, values: [6, 3] },
+      ],
+    };
+    fc.assert(
+      fc.property(anyData, ({ weight, more }) => {
+        const rows = new Float64Array(more.length * FEATURE_COUNT).fill(NaN);
+        for (const [row, { values }] of more.entries()) rows.set(values, row * FEATURE_COUNT);
+        const labels = Float64Array.from(more, ({ right }) => Number(right));
+        fc.pre(new Set(labels).size === 2);
+        const fit = fitLogistic({ rows, labels, weights: new Float64Array(more.length).fill(weight) });
+        const pulls = [...labels].map((label, row) => {
+          const p = 1 / (1 + Math.exp(-logisticScore(fit, rows, row)));
+          return weight * (label - p);
+        });
+        const gradient = fit.weights.map((value, f) =>
+          pulls.reduce((sum, pull, row) => {
+            const x = rows[row * FEATURE_COUNT + f] ?? NaN;
+            return Number.isNaN(x) ? sum : sum + (pull * (x - (fit.means[f] ?? 0))) / (fit.scales[f] ?? 1);
+          }, -value),
+        );
+        const intercept = pulls.reduce((sum, pull) => sum + pull, 0);
+        expect(Math.max(...[...gradient, intercept].map(Math.abs))).toBeLessThan(1e-6 * weight);
+      }),
+      { numRuns: 500, seed: 7, examples: [[divergedWithWholeSteps]] },
     );
   });
 });
