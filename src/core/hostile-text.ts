@@ -97,3 +97,35 @@ export function wholeCharacters(text: string): string {
 export function quoted(word: string): string {
   return `'${word.replaceAll("'", String.raw`'\''`)}'`;
 }
+
+/**
+ * The first `cap` bytes of a stream; the rest is counted and dropped, so that memory use is bounded. They are in one
+ * growing buffer: a command may write byte by byte, and an object for each byte would take a hundred times its memory.
+ */
+export class CappedBytes {
+  #bytes = new Uint8Array();
+  #kept = 0;
+  #seen = 0;
+
+  constructor(readonly cap: number) {}
+
+  push(chunk: Uint8Array): void {
+    this.#seen += chunk.length;
+    const kept = Math.min(this.cap, this.#kept + chunk.length);
+    if (kept > this.#bytes.length) {
+      const larger = new Uint8Array(Math.min(this.cap, Math.max(kept, 2 * this.#bytes.length)));
+      larger.set(this.#bytes);
+      this.#bytes = larger;
+    }
+    this.#bytes.set(chunk.subarray(0, kept - this.#kept), this.#kept);
+    this.#kept = kept;
+  }
+
+  get truncated(): boolean {
+    return this.#seen > this.cap;
+  }
+
+  bytes(): Buffer {
+    return Buffer.from(this.#bytes.buffer, 0, this.#kept);
+  }
+}

@@ -1,4 +1,5 @@
 import { SandboxLostError } from '../core/errors/unavailable.js';
+import { CappedBytes } from '../core/hostile-text.js';
 import { GIT_APPLY, type ReadablePatch } from '../core/patch/patch.js';
 import type { Issue } from '../core/run/issue.js';
 import type { ExecOutcome, Sandbox, SandboxSession } from '../ports/sandbox.js';
@@ -7,6 +8,7 @@ import type { LogReader } from './runner-logs.js';
 import type { TestCommand } from './test-command.js';
 import { TestLog } from './test-logs.js';
 
+/** A size that no test suite reaches. */
 const LONGEST_LOG = 64 * 1024 * 1024;
 
 /** The same for every candidate, so that a difference in outcome is due to the patch. */
@@ -55,7 +57,7 @@ export interface TestRun {
  */
 export async function runTests(session: SandboxSession, bench: GradingContext, signal: AbortSignal): Promise<TestRun> {
   const { command, timeLimitS, readLog } = bench;
-  const log = new Log();
+  const log = new CappedBytes(LONGEST_LOG);
   const scripts = Object.entries(command.scripts).map(([path, content]) => ({ path, content }));
   await session.writeFiles(scripts, signal);
   const ended = await session.exec(
@@ -70,29 +72,7 @@ export async function runTests(session: SandboxSession, bench: GradingContext, s
     signal,
   );
   const read = await readLog({ format: command.format, bytes: log.bytes() }, signal);
-  return { ended, log: read ?? new TestLog(), isCut: log.isCut || read === null };
-}
-
-/** The beginning of the command's output, up to a size that no test suite reaches. */
-class Log {
-  private readonly pieces: Uint8Array[] = [];
-  private kept = 0;
-  private seen = 0;
-
-  push(piece: Uint8Array): void {
-    const part = piece.slice(0, LONGEST_LOG - this.kept);
-    if (part.length > 0) this.pieces.push(part);
-    this.kept += part.length;
-    this.seen += piece.length;
-  }
-
-  get isCut(): boolean {
-    return this.seen > this.kept;
-  }
-
-  bytes(): Uint8Array {
-    return Buffer.concat(this.pieces);
-  }
+  return { ended, log: read ?? new TestLog(), isCut: log.truncated || read === null };
 }
 
 const DEADLINE_S = 300;

@@ -1,3 +1,4 @@
+import { CappedBytes } from '../../core/hostile-text.js';
 import { isScratch } from '../../core/patch/file-roles.js';
 import type { LeftOut } from '../../core/run/rollout.js';
 import type { Workspace } from '../tools/workspace.js';
@@ -159,24 +160,22 @@ export async function gitOutput(
   workspace: Workspace,
   signal: AbortSignal,
 ): Promise<GitOutput> {
-  const pieces: Uint8Array[] = [];
-  let size = 0;
+  const printed = new CappedBytes(LARGEST);
   const onStdout = (piece: Uint8Array): void => {
-    size += piece.length;
-    if (size <= LARGEST) pieces.push(piece);
+    printed.push(piece);
   };
   const argv = ['/bin/sh', '-c', SCRIPT, 'sh', what, workspace.base, workspace.workdir];
   const input = stdin === undefined ? {} : { stdin };
   const outcome = await workspace.run(argv, { onStdout, ...input, deadlineS: DEADLINE_S }, signal);
   if (outcome.kind !== 'exited') throw new PatchLostError(`reading it ended ${outcome.kind}`);
   if (outcome.exitCode !== 0) throw new PatchLostError(outcome.stderr.trim().slice(-300));
-  const bytes = Buffer.concat(pieces);
+  const bytes = printed.bytes();
   const unread = partEnd(bytes, 0);
   const list = partEnd(bytes, unread + 1);
   return {
     unread: bytes.toString('utf8', 0, unread),
     list: bytes.toString('utf8', unread + 1, list),
-    difference: size > LARGEST ? null : bytes.subarray(list + 1),
+    difference: printed.truncated ? null : bytes.subarray(list + 1),
   };
 }
 

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { CappedBytes } from '../../core/hostile-text.js';
 import type { Ids, SandboxFile } from '../../ports/sandbox.js';
 
 /** Exit status of a process killed by signal 9, e.g. by the end of its container. */
@@ -58,37 +59,6 @@ export interface Container {
   assertRoom(): Promise<void>;
   /** Removes it with all its processes; harmless if it is gone already. */
   remove(): Promise<void>;
-}
-
-/**
- * The first `cap` bytes of a stream; the rest is counted and dropped, so that memory use is bounded. They are in one
- * growing buffer: a command may write byte by byte, and an object for each byte would take a hundred times its memory.
- */
-export class CappedBytes {
-  #bytes = Buffer.alloc(0);
-  #kept = 0;
-  #seen = 0;
-
-  constructor(readonly cap: number) {}
-
-  push(chunk: Buffer): void {
-    this.#seen += chunk.length;
-    const kept = Math.min(this.cap, this.#kept + chunk.length);
-    if (kept > this.#bytes.length) {
-      const larger = Buffer.alloc(Math.min(this.cap, Math.max(kept, 2 * this.#bytes.length)));
-      this.#bytes.copy(larger);
-      this.#bytes = larger;
-    }
-    this.#kept += chunk.copy(this.#bytes, this.#kept, 0, kept - this.#kept);
-  }
-
-  get truncated(): boolean {
-    return this.#seen > this.cap;
-  }
-
-  bytes(): Buffer {
-    return this.#bytes.subarray(0, this.#kept);
-  }
 }
 
 /**

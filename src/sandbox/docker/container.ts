@@ -6,6 +6,7 @@ import { extract } from 'tar-stream';
 import { once } from 'node:events';
 import { BadInputError } from '../../core/errors/errors.js';
 import { SandboxLostError } from '../../core/errors/unavailable.js';
+import { CappedBytes } from '../../core/hostile-text.js';
 import type { Ids, SandboxFile } from '../../ports/sandbox.js';
 import {
   BYTES_PER_ENTRY,
@@ -13,7 +14,6 @@ import {
   type ExecPlan,
   type Fate,
   type RunningExec,
-  CappedBytes,
   drained,
   type Listening,
 } from '../container/container.js';

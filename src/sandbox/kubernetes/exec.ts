@@ -2,14 +2,8 @@ import { randomBytes } from 'node:crypto';
 import type { V1Status } from '@kubernetes/client-node';
 import { BadInputError } from '../../core/errors/errors.js';
 import { SandboxLostError } from '../../core/errors/unavailable.js';
-import {
-  CANNOT_RUN,
-  CappedBytes,
-  drained,
-  type ExecPlan,
-  type Listening,
-  type RunningExec,
-} from '../container/container.js';
+import { CappedBytes } from '../../core/hostile-text.js';
+import { CANNOT_RUN, drained, type ExecPlan, type Listening, type RunningExec } from '../container/container.js';
 import type { Connection } from './client.js';
 import { CONTAINER } from './pod-spec.js';
 

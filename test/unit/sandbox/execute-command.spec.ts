@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { CappedBytes, type Container, type ExecPlan } from '../../../src/sandbox/container/container.js';
+import { CappedBytes } from '../../../src/core/hostile-text.js';
+import { type Container, type ExecPlan } from '../../../src/sandbox/container/container.js';
 import { assertServed, type CpuTimes } from '../../../src/sandbox/container/command-outcome.js';
 import { runRequest, type Ran } from '../../../src/sandbox/container/execute-command.js';
 import { EngineDiskFullError, SandboxStarvedError } from '../../../src/core/errors/unavailable.js';
@@ -30,28 +31,6 @@ function ran(exitCode: number, stderr: string, engineIsFull: boolean): Promise<R
   const ground = { container, limits, prepared, workdir: '/', testsUser: null };
   return runRequest(ground, { argv: ['t'], deadlineS: 9 }, false, go);
 }
-
-describe('the kept output of a command', () => {
-  it('is the first bytes in order, in no more than twice their memory even if they come one by one', () => {
-    const output = new CappedBytes(2 ** 20);
-    const letters = Array.from('abcdefg', (letter) => Buffer.from(letter));
-    const before = process.memoryUsage();
-    for (let n = 0; n < 2 ** 20 + 3; n += 1) output.push(letters[n % 7] ?? Buffer.of());
-    const after = process.memoryUsage();
-    const grown = after.heapUsed + after.arrayBuffers - before.heapUsed - before.arrayBuffers;
-    expect(grown).toBeLessThan(16 * 2 ** 20);
-    expect(output.truncated).toBe(true);
-    expect(output.bytes().equals(Buffer.alloc(2 ** 20, 'abcdefg'))).toBe(true);
-  });
-
-  it('does not change when more arrives', () => {
-    const output = new CappedBytes(9);
-    output.push(Buffer.from('ab'));
-    const first = output.bytes();
-    output.push(Buffer.from('cd'));
-    expect([first.toString(), output.bytes().toString(), output.truncated]).toEqual(['ab', 'abcd', false]);
-  });
-});
 
 describe('a command that fails', () => {
   it.each([

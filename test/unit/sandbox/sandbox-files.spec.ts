@@ -1,4 +1,5 @@
-import { CappedBytes, type Container, type Fate } from '../../../src/sandbox/container/container.js';
+import { CappedBytes } from '../../../src/core/hostile-text.js';
+import { type Container, type Fate } from '../../../src/sandbox/container/container.js';
 import { readInside } from '../../../src/sandbox/container/own-commands.js';
 import { SandboxLostError } from '../../../src/core/errors/unavailable.js';
 import { go } from '../../fixtures/sandbox-commands.js';

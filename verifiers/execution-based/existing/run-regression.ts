@@ -1,3 +1,4 @@
+import { CappedBytes } from '../../../src/core/hostile-text.js';
 import { type Environment, withTestFiles } from '../../../src/core/run/issue.js';
 import type { ExecRequest, SandboxFile, SandboxSession } from '../../../src/ports/sandbox.js';
 import { logTail, inInstanceEnvironment, WALL } from '../drivers/test-dialect.js';
@@ -113,21 +114,20 @@ export function probedRequest(
   };
 }
 
-/** Collects stdout; drops all of it once it exceeds the size of any report. */
+/** Collects stdout; empty once it exceeds the size of any report. */
 export class Printed {
-  private pieces: Uint8Array[] = [];
-  private size = 0;
+  private readonly kept: CappedBytes;
 
-  constructor(private readonly most = LARGEST_RECORD) {}
+  constructor(most = LARGEST_RECORD) {
+    this.kept = new CappedBytes(most);
+  }
 
   readonly take = (piece: Uint8Array): void => {
-    this.size += piece.length;
-    if (this.size <= this.most) this.pieces.push(piece);
-    else this.pieces = [];
+    this.kept.push(piece);
   };
 
   bytes(): Uint8Array {
-    return Buffer.concat(this.pieces);
+    return this.kept.truncated ? new Uint8Array() : this.kept.bytes();
   }
 }
 
