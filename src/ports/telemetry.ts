@@ -156,6 +156,7 @@ export const COUNTERS = {
       { kind: 'sandbox-oom-killed' },
       { kind: 'sandbox-expired' },
       { kind: 'sandbox-unschedulable' },
+      { kind: 'sandbox-refused' },
     ],
   },
   bestk_sandbox_seconds_total: { help: 'Seconds that containers were open, summed.', labels: ['purpose'] },

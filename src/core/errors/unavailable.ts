@@ -47,6 +47,20 @@ export class EngineDiskFullError extends UnavailableError {
   }
 }
 
+/** The engine is not willing to make such a container, e.g. with more CPUs than it has; another engine may be. */
+export class SandboxRefusedError extends UnavailableError {
+  readonly code = 'sandbox-refused';
+  readonly retryable = false;
+
+  constructor(image: string, detail: string, options?: ErrorOptions) {
+    super(
+      `The container engine refuses a sandbox of ${image}: ${detail}`,
+      'Correct the image or the limits of sandboxes (BESTK_SANDBOX_…), then run the same command again.',
+      options,
+    );
+  }
+}
+
 /** The container ended for a reason other than its command (removed, engine restarted). */
 export class SandboxLostError extends UnavailableError {
   readonly code: string = 'sandbox-lost';

@@ -11,6 +11,7 @@ import {
   EngineUnavailableError,
   ImageMissingError,
   SandboxLostError,
+  SandboxRefusedError,
 } from '../../core/errors/unavailable.js';
 import { requireImageReference } from '../../core/run/issue.js';
 
@@ -83,7 +84,7 @@ export async function engineCall<T>(subject: Subject, call: (signal: AbortSignal
  *   "no space left on device" in an engine message       the engine's own disk    EngineDiskFullError, needs a person
  *       (a command that meets ENOSPC prints it on its own stderr, which does not reach this file)
  *   404 on a request for an image                        it was not pulled        ImageMissingError
- *   400 on one, e.g. more CPUs than the engine has       a wrong setting          BadInputError
+ *   400 when a container is made, e.g. too many CPUs     a wrong setting          SandboxRefusedError
  *   404, 409 or "is not running" about a container       removed, expired, died   SandboxLostError, fresh container
  *   the image cannot run `sh`                            wrong image              BadInputError
  *   any other HTTP error                                 an engine fault          EngineUnavailableError
@@ -91,7 +92,7 @@ export async function engineCall<T>(subject: Subject, call: (signal: AbortSignal
  */
 
 /** The object of the failed call. */
-type Subject = { readonly image: string } | { readonly container: string };
+type Subject = { readonly image: string; readonly creates?: true } | { readonly container: string };
 
 const SOCKET_CODES = new Set([
   'ECONNREFUSED',
@@ -128,8 +129,6 @@ export function dockerFailure(error: unknown, subject: Subject): Error {
   return error;
 }
 
-const REFUSED = 'Correct the image or the limits of sandboxes (BESTK_SANDBOX_…) and run again.';
-
 function statusFailure(statusCode: number, error: Error, subject: Subject): Error {
   const message = error.message.trim();
   const options = { cause: error };
@@ -137,7 +136,7 @@ function statusFailure(statusCode: number, error: Error, subject: Subject): Erro
   if ('image' in subject) {
     const missing = statusCode === 404 || /invalid reference format/i.test(message);
     if (missing) return new ImageMissingError(subject.image);
-    if (statusCode === 400) return new BadInputError(`Docker refuses ${subject.image}: ${message}`, {}, REFUSED);
+    if (statusCode === 400 && subject.creates === true) return new SandboxRefusedError(subject.image, message, options);
     return new EngineUnavailableError(message, options);
   }
   if (/executable file not found|exec: "?(\/bin\/)?sh"?: (stat|no such)/i.test(message)) {

@@ -102,7 +102,7 @@ export class DockerSandbox extends ContainerSandbox {
       ttlS: this.lifetimeS(spec),
     });
     try {
-      const made = await engineCall({ image }, (abortSignal) =>
+      const made = await engineCall({ image: spec.image, creates: true }, (abortSignal) =>
         this.#docker.createContainer({ ...options, abortSignal }),
       );
       signal.throwIfAborted();

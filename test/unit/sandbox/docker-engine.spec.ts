@@ -9,6 +9,7 @@ import {
   EngineUnavailableError,
   ImageMissingError,
   SandboxLostError,
+  SandboxRefusedError,
 } from '../../../src/core/errors/unavailable.js';
 import { isImageReference } from '../../../src/core/run/issue.js';
 import { connectDocker, engineCall } from '../../../src/sandbox/docker/engine.js';
@@ -224,6 +225,13 @@ it.each([
   expect(Entrypoint.at(-1)).toBe(lives);
 });
 
+it('an engine that refuses everything, as one that expects TLS, is not available', async () => {
+  const { images } = await imagesOf((_, response) => {
+    response.writeHead(400).end('Client sent an HTTP request to an HTTPS server.\n');
+  });
+  await expect(images.look('a')).rejects.toBeInstanceOf(EngineUnavailableError);
+});
+
 it('a container that the engine refuses to make is asked for once, and the engine’s reason is told', async () => {
   const made: string[] = [];
   const { host } = await listening(({ method, url = '' }, response) => {
@@ -237,8 +245,9 @@ it('a container that the engine refuses to make is asked for once, and the engin
   // It has answered before, so an outage would be waited for.
   await sandbox.describeImage('a', go);
   await expect(sandbox.open(spec, go)).rejects.toMatchObject({
-    constructor: BadInputError,
-    message: expect.stringContaining('Range of CPUs is from 0.01 to 2.00') as string,
+    constructor: SandboxRefusedError,
+    retryable: false,
+    message: expect.stringMatching(/of a: .*Range of CPUs is from 0\.01 to 2\.00/) as string,
   });
   expect(made).toHaveLength(1);
 });
