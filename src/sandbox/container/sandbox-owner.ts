@@ -8,6 +8,8 @@ export const LABEL = {
   purpose: 'bestk.purpose',
   owner: 'bestk.owner',
   expires: 'bestk.expires',
+  /** 1 on prepared images, empty on containers. */
+  prepared: 'bestk.prepared',
 } as const;
 
 /**

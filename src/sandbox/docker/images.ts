@@ -237,7 +237,7 @@ function nowS(): number {
 /** The repository name of all prepared images. */
 const PREPARED = 'bestk-prepared';
 /** Label of prepared images, by which they differ from images that a person commits from a sandbox. */
-const MARK = 'bestk.prepared';
+const MARK = `${LABEL.prepared}=1`;
 /** Maximum number of images kept; each takes the disk space of the packed repository. */
 const MOST = 16;
 
@@ -277,7 +277,7 @@ export class PreparedImages {
     try {
       const { Id: id } = (await engineCall({ container: container.id }, (abortSignal) =>
         // Pausing is not needed, since nothing is running in it.
-        container.commit({ repo: PREPARED, tag, pause: false, changes: `LABEL ${MARK}=1`, abortSignal }),
+        container.commit({ repo: PREPARED, tag, pause: false, changes: `LABEL ${MARK}`, abortSignal }),
       )) as { readonly Id: string };
       this.#images.set(content, {
         ...{ id, commit, known: null },
@@ -320,7 +320,7 @@ export class PreparedImages {
  * @throws EngineUnavailableError
  */
 export async function sweepPreparedImages(docker: Docker): Promise<void> {
-  const images = await engineCall({ image: PREPARED }, () => docker.listImages({ filters: { label: [`${MARK}=1`] } }));
+  const images = await engineCall({ image: PREPARED }, () => docker.listImages({ filters: { label: [MARK] } }));
   for (const { Id, Labels } of images) {
     const labels = (Labels as Record<string, string> | null) ?? {};
     const owner = labels[LABEL.owner] ?? '';

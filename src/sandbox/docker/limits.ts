@@ -35,7 +35,11 @@ export function containerOptions({ spec, user, limits, ttlS }: ContainerPlan): D
     Cmd: [],
     Hostname: 'sandbox',
     WorkingDir: '/',
-    Labels: { [LABEL.mark]: '1', [LABEL.purpose]: purpose, [LABEL.owner]: OWNER, [LABEL.expires]: String(expires) },
+    Labels: {
+      ...{ [LABEL.mark]: '1', [LABEL.purpose]: purpose, [LABEL.owner]: OWNER, [LABEL.expires]: String(expires) },
+      // Not the image's, or a person's commit of the container would count as a prepared image.
+      [LABEL.prepared]: '',
+    },
     Healthcheck: { Test: ['NONE'] },
     HostConfig: {
       ...isolation(spec),

@@ -61,7 +61,14 @@ describe('an image whose repository took work to be made ready', () => {
     await apart.close();
     await using agent = await sandbox.open(spec, go);
     expect((await sh(agent, 'git status --porcelain --ignored; ls -a')).stdout).not.toContain('.pytest_cache');
-    expect(await preparedImagesOf(OWNER)).toHaveLength(3);
+    const [newest = ''] = await containersOf();
+    // A person's image of a container counts as none of bestk's, which a sweep would remove.
+    await docker.getContainer(newest).commit({ repo: 'bestk-test-mine', tag: '1' });
+    try {
+      expect(await preparedImagesOf(OWNER)).toHaveLength(3);
+    } finally {
+      await docker.getImage('bestk-test-mine:1').remove();
+    }
   });
 
   it('is prepared anew when somebody removed what was kept', async () => {
