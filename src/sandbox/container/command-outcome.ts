@@ -46,14 +46,20 @@ export function refined(ending: Ending, stderr: Buffer): Ending {
   return NO_FORK.test(stderr.toString('latin1', 0, 200)) ? { ...ending, neverStarted: true } : ending;
 }
 
-/** The ending together with the output so far; `startedAt` by performance.now(). */
-export function outcomeOf(ending: Ending, { stdout, stderr }: RunningExec, startedAt: number): ExecOutcome {
+/** The ending together with the output so far. */
+export function outcomeOf(
+  ending: Ending,
+  { stdout, stderr }: RunningExec,
+  { prologue, askedAt, endedAt }: Timing & { readonly prologue: Prologue },
+): ExecOutcome {
+  const lasted = (endedAt ?? performance.now()) - (prologue.startedAt ?? askedAt);
   return {
     ...ending,
     stdout: decodeOutput(stdout.bytes(), stdout.truncated),
     stderr: decodeOutput(stderr.bytes(), stderr.truncated),
     truncated: stdout.truncated || stderr.truncated,
-    durationMs: Math.round(performance.now() - startedAt),
+    // Its end may be known before its first line has been read.
+    durationMs: Math.max(0, Math.round(lasted)),
   };
 }
 

@@ -82,20 +82,17 @@ export async function runRequest(
     deadlineMs: deadlineMs + (prepared.timeout === null ? 0 : HOST_GRACE_MS),
     silenceMs: request.silenceS === undefined ? undefined : request.silenceS * 1000,
     diskBytes: limits.diskMb * MIB,
+    hasEnded: () => attempt.endedAt !== null,
     signal,
   });
   heard = watch.heard;
   const ownEnd = ended(ground, running, attempt);
   ownEnd.catch(() => undefined);
   try {
-    // The deadline does not count for the rest of the output.
-    const tripped = watch.tripped.then<Trip | Ending>((trip) =>
-      trip === 'deadline' && attempt.endedAt !== null ? ownEnd : trip,
-    );
-    const end = await Promise.race([ownEnd, tripped]);
+    const end = await Promise.race([ownEnd, watch.tripped]);
     const ending = withWish(typeof end === 'string' ? await tripEnding(end, container, signal) : end, request);
     await assertServed(ending);
-    const outcome = outcomeOf(ending, running, attempt.prologue.startedAt ?? asked);
+    const outcome = outcomeOf(ending, running, attempt);
     const goesOn = ending.kind === 'exited' || (ending.kind === 'timed-out' && ending.survived);
     return { outcome, isOver: !goesOn };
   } finally {
@@ -156,6 +153,8 @@ export interface Bounds {
   readonly silenceMs?: number | undefined;
   /** Bytes that commands may write to disk. */
   readonly diskBytes: number;
+  /** Whether the command has ended: no deadline counts for the rest of its output. */
+  readonly hasEnded: () => boolean;
   readonly signal: AbortSignal;
 }
 
@@ -173,9 +172,12 @@ export function guard(
   };
   unlimitedListeners(signal).addEventListener('abort', onAbort, { once: true });
   if (signal.aborted) onAbort();
-  const timer = setTimeout(trip, bounds.deadlineMs, 'deadline');
+  const onLate = (): void => {
+    if (!bounds.hasEnded()) trip('deadline');
+  };
+  const timer = setTimeout(onLate, bounds.deadlineMs);
   const { silenceMs } = bounds;
-  const silence = silenceMs === undefined ? undefined : setTimeout(trip, silenceMs, 'deadline');
+  const silence = silenceMs === undefined ? undefined : setTimeout(onLate, silenceMs);
   void container.fillsDisk(bounds.diskBytes, over.signal).then((full) => {
     if (full) trip('disk');
   });

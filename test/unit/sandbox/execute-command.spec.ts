@@ -59,21 +59,35 @@ describe('a command that fails', () => {
   });
 });
 
-it('a command that ends before its deadline is in time, however long its streams are waited for', async () => {
-  const container = {
-    start: ({ tapStderr, onExit }: ExecPlan) => {
-      tapStderr?.(Buffer.from('bestk:0\n'));
-      onExit?.();
-      return Promise.resolve({ stdout: said(''), stderr: said(''), exit: sleep(1_200, 3), stop: () => undefined });
-    },
-    assertAlive: () => Promise.resolve(),
-    fillsDisk: () => new Promise<never>(() => undefined),
-  } as unknown as Container;
-  const prepared = { wasSingle: true, commit: 'c', ids: { uid: 0, gid: 0 }, timeout: null };
-  const ground = { container, limits, prepared, workdir: '/', testsUser: null };
-  expect(await runRequest(ground, { argv: ['t'], deadlineS: 1 }, false, go)).toMatchObject({
-    outcome: { kind: 'exited', exitCode: 3 },
-    isOver: false,
+describe('a command that ends before its deadline, whose streams are waited for', () => {
+  /** @param exit settles once they have been */
+  function drainedIn(exit: Promise<number>, signal: AbortSignal): Promise<Ran> {
+    const container = {
+      start: ({ tapStderr, onExit }: ExecPlan) => {
+        tapStderr?.(Buffer.from('bestk:0\n'));
+        onExit?.();
+        return Promise.resolve({ stdout: said(''), stderr: said(''), exit, stop: () => undefined });
+      },
+      assertAlive: () => Promise.resolve(),
+      fillsDisk: () => new Promise<never>(() => undefined),
+    } as unknown as Container;
+    const prepared = { wasSingle: true, commit: 'c', ids: { uid: 0, gid: 0 }, timeout: null };
+    const ground = { container, limits, prepared, workdir: '/', testsUser: null };
+    return runRequest(ground, { argv: ['t'], deadlineS: 1, silenceS: 1 }, false, signal);
+  }
+
+  it('is in time however long that takes, and the wait is no part of its duration', async () => {
+    const { outcome, isOver } = await drainedIn(sleep(1_200, 3), go);
+    expect([outcome, isOver]).toMatchObject([{ kind: 'exited', exitCode: 3 }, false]);
+    expect(outcome.durationMs).toBeLessThan(1_000);
+  });
+
+  it('can be aborted after the deadline, too', async () => {
+    const stop = new AbortController();
+    setTimeout(() => {
+      stop.abort(new Error('enough'));
+    }, 1_200);
+    await expect(drainedIn(new Promise<never>(() => undefined), stop.signal)).rejects.toThrow('enough');
   });
 });
 
