@@ -132,10 +132,12 @@ export class DockerImages {
     return images.filter(({ id, name, usedByOthers }) => !inUse.has(id) && !usedByOthers && !this.#needed.has(name));
   }
 
-  /** @returns false if the engine kept it, e.g. for a container made meanwhile */
+  /** @returns false if the engine kept it, e.g. for a container made meanwhile, or under a digest of another registry */
   async #remove({ id, tags, bytes }: Pulled): Promise<boolean> {
     try {
       for (const tag of tags) await untag(this.docker, tag);
+      const left = await engineCall({ image: id }, () => this.docker.listImages());
+      if (left.some(({ Id }) => Id === id)) return false;
       this.options.say(`Removed image ${tags[0] ?? id} (${Math.round(bytes / 1e6)} MB), used longest ago.`);
       return true;
     } catch (error) {

@@ -17,7 +17,7 @@ import { QUIET_MS } from '../../../src/sandbox/container/container.js';
 import { LABEL, OWNER } from '../../../src/sandbox/container/sandbox-owner.js';
 import { startExec } from '../../../src/sandbox/docker/container.js';
 import { DockerSandbox } from '../../../src/sandbox/docker/sandbox.js';
-import { DockerImages, type ImageOptions, sweepPreparedImages } from '../../../src/sandbox/docker/images.js';
+import { DockerImages, type ImageOptions, markOf, sweepPreparedImages } from '../../../src/sandbox/docker/images.js';
 import { BOUNDLESS } from '../../../src/ports/sandbox.js';
 import { hostileSegment, hostileString } from '../../long/http/fuzz/hostile.js';
 
@@ -250,6 +250,25 @@ it('a container that the engine refuses to make is asked for once, and the engin
     message: expect.stringMatching(/of a: .*Range of CPUs is from 0\.01 to 2\.00/) as string,
   });
   expect(made).toHaveLength(1);
+});
+
+it('an image that stays under a name of others, as a digest of another registry, does not count as removed', async () => {
+  const asked: string[] = [];
+  const listed = ['stays', 'goes'].map((name) => ({
+    ...{ Id: `sha256:${name}`, Size: 1_000_000, RepoDigests: [] },
+    RepoTags: [`${name}:latest`, `bestk-pulled/${markOf(name)}:1.another`],
+  }));
+  const { host } = await listening(({ method, url = '' }, response) => {
+    if (method === 'DELETE') asked.push(decodeURIComponent(url));
+    const left = listed.filter(({ Id }) => Id === 'sha256:stays' || !asked.some((path) => path.includes('/goes')));
+    response.writeHead(200, json).end(JSON.stringify(url.startsWith('/images/json') ? left : []));
+  });
+  const said: string[] = [];
+  const say = (line: string): void => void said.push(line);
+  const images = new DockerImages(connectDocker(`tcp://${host}`), { ...OPTIONS, cacheBytes: 1, say });
+  await images.makeRoom();
+  expect(asked).toHaveLength(4);
+  expect(said).toEqual(['Removed image goes:latest (1 MB), used longest ago.']);
 });
 
 describe('a sweep', () => {
