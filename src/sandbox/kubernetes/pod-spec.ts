@@ -123,7 +123,10 @@ export function podOf(plan: PodPlan, options: ClusterOptions): Pod {
           name: CONTAINER,
           image,
           imagePullPolicy,
-          command: firstProcess(ttlS + SLEEP_LONGER_S, limits.diskMb, preparation),
+          // The kubelet replaces `$(NAME)`, and `$$` by `$`.
+          command: firstProcess(ttlS + SLEEP_LONGER_S, limits.diskMb, preparation).map((word) =>
+            word.replaceAll('$', () => '$$'),
+          ),
           workingDir: '/',
           resources: resources(limits, asked?.requests),
           securityContext: {

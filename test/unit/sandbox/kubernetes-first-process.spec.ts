@@ -3,7 +3,9 @@ import { randomUUID } from 'node:crypto';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { firstProcess, PREPARED } from '../../../src/sandbox/kubernetes/pod-spec.js';
+import { firstProcess, podOf, PREPARED } from '../../../src/sandbox/kubernetes/pod-spec.js';
+import { limits } from '../../fixtures/sandbox-commands.js';
+import { cluster } from '../../system/sandbox/kubernetes-harness.js';
 
 /** More than any disk holds, so that the counter never reports too many files. */
 const DISK_MB = 1e9;
@@ -47,4 +49,38 @@ describe('the first process of a pod', () => {
     expect(commandLines().filter((line) => line.includes(secret))).toEqual([]);
     expect(commandLines().filter((line) => line.includes(memory))).not.toEqual([]);
   });
+});
+
+/** What a kubelet makes of a word of a command (`third_party/forked/golang/expansion` of Kubernetes). */
+function expanded(word: string): string {
+  const variables = new Map([['KUBERNETES_SERVICE_HOST', '10.0.0.1']]);
+  let rest = word;
+  let out = '';
+  for (let at = rest.indexOf('$'); at !== -1 && at + 1 < rest.length; at = rest.indexOf('$')) {
+    out += rest.slice(0, at);
+    const [read = '', name] = /^\$(?:\$|\(([^)]*)\)|\(|)/.exec(rest.slice(at)) ?? [];
+    if (read === '$$') out += '$';
+    else if (name !== undefined) out += variables.get(name) ?? `$(${name})`;
+    // It takes one byte, and writes it as a character.
+    else out += read === '$' ? `$${String.fromCharCode(Buffer.from(rest.slice(at + 1))[0] ?? 0)}` : read;
+    rest = rest.slice(at + (read === '$' ? 2 : read.length));
+  }
+  return out + rest;
+}
+
+it('the words of a pod’s command arrive as they are', () => {
+  const preparation = [
+    'sh',
+    '-c',
+    'a=$$ b=$(KUBERNETES_SERVICE_HOST) c=$(free) d=$(',
+    '$é',
+    '$1',
+    '$&',
+    '$$(A)',
+    'end$',
+  ];
+  const plan = { name: 'p', image: 'i:1', purpose: 'test', separatesUsers: false, isOwned: false };
+  const pod = podOf({ ...plan, limits, ttlS: 60, preparation }, cluster);
+  const command = pod.spec?.containers[0]?.command ?? [];
+  expect(command.map(expanded)).toEqual(firstProcess(120, limits.diskMb, preparation));
 });
