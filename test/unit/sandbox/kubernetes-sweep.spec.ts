@@ -1,5 +1,6 @@
 import type { RequestListener } from 'node:http';
 import { json } from 'node:stream/consumers';
+import { podOf } from '../../../src/sandbox/kubernetes/pod-spec.js';
 import { KubernetesSandbox } from '../../../src/sandbox/kubernetes/sandbox.js';
 import { OWNER } from '../../../src/sandbox/container/sandbox-owner.js';
 import { fakeApiServer, type FakeApiServer } from '../../fakes/exec-server.js';
@@ -107,7 +108,7 @@ describe('a pod of this process', () => {
     expect(deletions).toEqual([deletions[0], deletions[0]]);
   });
 
-  it('names the worker as its owner only in the worker’s own namespace, where the cluster finds it', async () => {
+  it('in another namespace than the worker’s does not name it as owner, since the cluster would not find it', async () => {
     await withSandbox(async (sandbox) => {
       await sandbox.describeImage('x/y:1', new AbortController().signal);
     });
@@ -115,4 +116,17 @@ describe('a pod of this process', () => {
     expect(pod?.metadata.labels).toMatchObject({ 'bestk.worker': 'uid-1' });
     expect(pod?.metadata.ownerReferences).toBeUndefined();
   });
+});
+
+it.each([
+  ['in the worker’s namespace names it as owner', true, [{ apiVersion: 'v1', kind: 'Pod', name: 'w', uid: 'uid-1' }]],
+  ['elsewhere has no owner', false, undefined],
+])('a pod %s', (_, isOwned, owners) => {
+  const plan = { name: 'p', image: 'i:1', purpose: 'test', separatesUsers: false, preparation: [] };
+  const { metadata } = podOf(
+    { ...plan, limits, ttlS: LIFE_S, isOwned },
+    { ...cluster, worker: { name: 'w', uid: 'uid-1' } },
+  );
+  expect(metadata?.labels).toMatchObject({ 'bestk.worker': 'uid-1' });
+  expect(metadata?.ownerReferences).toEqual(owners);
 });
