@@ -43,20 +43,16 @@ export class KubernetesClient {
     return gitVersion;
   }
 
-  /** A pod that is already there was created by an earlier attempt whose answer was lost: names are unique. */
-  async createPod(pod: Pod, signal: AbortSignal): Promise<void> {
-    let isWanted = true;
-    const create = async ({ core, namespace }: Connection): Promise<void> => {
+  /**
+   * A pod that is already there was created by an earlier attempt whose answer was lost: names are unique.
+   * @param late called if an attempt that was given up has created the pod after all, perhaps after this call's end
+   */
+  async createPod(pod: Pod, signal: AbortSignal, late: () => void): Promise<void> {
+    const create = async ({ core, namespace }: Connection, givenUp: AbortSignal): Promise<void> => {
       await core.createNamespacedPod({ namespace, body: pod });
-      if (!isWanted) await this.deletePod(pod.metadata?.name ?? '');
+      if (givenUp.aborted) late();
     };
-    try {
-      await this.attempts(create, signal);
-    } catch (error) {
-      if (isAlreadyThere(error)) return;
-      isWanted = false;
-      throw error;
-    }
+    await this.attempts(create, signal).catch(unless(isAlreadyThere));
   }
 
   /** Removes it from the cluster at once; the node ends its processes within two seconds. */

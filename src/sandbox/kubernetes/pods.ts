@@ -102,16 +102,25 @@ export class Pods {
       return seen;
     } finally {
       if (seen === null || seen.rejected !== undefined) {
-        await this.delete(name).catch(() => undefined);
+        // Forgotten first, so that a creation answered during the deletion is taken back.
         this.watch.forget(name);
+        await this.delete(name).catch(() => undefined);
       }
     }
+  }
+
+  /** A pod that nobody waits for any more is deleted. */
+  #createOnce(pod: Pod, signal: AbortSignal): Promise<void> {
+    const name = pod.metadata?.name ?? '';
+    return this.client.createPod(pod, signal, () => {
+      if (!this.watch.isExpected(name)) this.delete(name).catch(() => undefined);
+    });
   }
 
   async #create(pod: Pod, patience: StartPatience): Promise<void> {
     const { signal } = patience;
     try {
-      await this.client.createPod(pod, signal);
+      await this.#createOnce(pod, signal);
     } catch (error) {
       if (!isOverQuota(error)) throw failure(error, signal);
       await this.#createInTurn(pod, patience, error);
@@ -125,7 +134,7 @@ export class Pods {
       for (let refused: unknown = first; refused !== null;) {
         patience.noRoom(messageOf(refused));
         await this.#somethingEnds(signal);
-        refused = await this.client.createPod(pod, signal).then(
+        refused = await this.#createOnce(pod, signal).then(
           () => null,
           (error: unknown) => error,
         );
@@ -198,10 +207,14 @@ export class PodWatch {
     this.#expected.add(name);
   }
 
+  isExpected(name: string): boolean {
+    return this.#expected.has(name);
+  }
+
   /** Waits until `look` returns a value; a pod that is not tracked counts as deleted. @throws the signal's reason */
   async until<T>(name: string, look: Look<T>, signal: AbortSignal): Promise<T> {
     signal.throwIfAborted();
-    if (this.#expected.has(name)) this.#start();
+    if (this.isExpected(name)) this.#start();
     return new Promise((resolve, reject) => {
       const settle = (done: () => void): void => {
         this.#listeners.delete(listener);
@@ -248,7 +261,7 @@ export class PodWatch {
   }
 
   #now(name: string): Pod | null | undefined {
-    return this.#expected.has(name) ? this.#pods.get(name) : null;
+    return this.isExpected(name) ? this.#pods.get(name) : null;
   }
 
   #start(): void {
@@ -298,7 +311,7 @@ export class PodWatch {
   }
 
   #set(name: string, pod: Pod | null): void {
-    if (!this.#expected.has(name)) return;
+    if (!this.isExpected(name)) return;
     this.#pods.set(name, pod);
     this.#tell(name);
   }

@@ -2,10 +2,17 @@ import { existsSync } from 'node:fs';
 import type { RequestListener, ServerResponse } from 'node:http';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
+import { json } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { KubernetesClient } from '../../../src/sandbox/kubernetes/client.js';
+import type { Pod } from '../../../src/sandbox/kubernetes/pod-spec.js';
+import { Pods, PodWatch } from '../../../src/sandbox/kubernetes/pods.js';
 import { fakeApiServer, type FakeApiServer } from '../../fakes/exec-server.js';
+import { until } from '../../fixtures/run-world.js';
+import { go, limits } from '../../fixtures/sandbox-commands.js';
 import { cluster } from '../../system/sandbox/kubernetes-harness.js';
+
+const THERE = [409, { reason: 'AlreadyExists' }] as const;
 
 describe('calls to the API server', () => {
   let server: FakeApiServer | undefined;
@@ -34,24 +41,6 @@ describe('calls to the API server', () => {
     expect([asked, client.calls]).toEqual([3, 3]);
   });
 
-  it('that make a pod which nobody waits for any more take it back', async () => {
-    const stop = new AbortController();
-    const requests: string[] = [];
-    const client = await clientOf(({ method = '', url }, response) => {
-      const answer = (): void => {
-        response.writeHead(200, { 'content-type': 'application/json' }).end('{}');
-        requests.push(`${method} ${url ?? ''}`);
-      };
-      if (method === 'POST') {
-        stop.abort(new Error('never mind'));
-        setTimeout(answer, 100);
-      } else answer();
-    });
-    await expect(client.createPod({ metadata: { name: 'late' } }, stop.signal)).rejects.toThrow('never mind');
-    for (let tries = 0; requests.length < 2 && tries < 100; tries += 1) await sleep(20);
-    expect(requests).toEqual(['POST /api/v1/namespaces/n/pods', expect.stringMatching(/^DELETE .*\/pods\/late\?/)]);
-  });
-
   it.each([
     ['AlreadyExists', 1],
     ['Conflict', 2],
@@ -61,23 +50,8 @@ describe('calls to the API server', () => {
       const status = (asked += 1) === 1 ? 409 : 201;
       response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify({ reason }));
     });
-    await client.createPod({ metadata: { name: 'one' } }, new AbortController().signal);
+    await client.createPod({ metadata: { name: 'one' } }, go, () => undefined);
     expect(asked).toBe(attempts);
-  });
-
-  it('that get no answer are made again, and a pod made late by an earlier attempt stays', async () => {
-    const requests: string[] = [];
-    let late: ServerResponse | undefined;
-    const client = await clientOf(({ method = '' }, response) => {
-      requests.push(method);
-      if (late === undefined) late = response;
-      else response.writeHead(409, { 'content-type': 'application/json' }).end('{"reason":"AlreadyExists"}');
-    }, 500);
-    await client.createPod({ metadata: { name: 'one' } }, new AbortController().signal);
-    late?.writeHead(201, { 'content-type': 'application/json' }).end('{}');
-    await sleep(300);
-    expect(new Set(requests)).toEqual(new Set(['POST']));
-    expect(requests.length).toBeGreaterThan(1);
   });
 
   it('that watch end when they are given up, even if the server never begins its answer', async () => {
@@ -86,6 +60,69 @@ describe('calls to the API server', () => {
       stop.abort(new Error('silent'));
     });
     await expect(client.watchPods({}, () => undefined, stop.signal)).rejects.toThrow('silent');
+  });
+});
+
+describe('a pod whose creation is answered after the call was given up', () => {
+  const plan = { image: 'x/y:1', purpose: 'test', separatesUsers: false, limits, ttlS: 60, preparation: [] };
+  let server: FakeApiServer;
+  let watch: PodWatch;
+  let created: string[];
+  let requests: string[];
+  let late: ServerResponse | undefined;
+
+  beforeEach(() => {
+    [created, requests, late] = [[], [], undefined];
+  });
+
+  afterEach(async () => {
+    watch.stop();
+    await server.close();
+  });
+
+  const tell = (response: ServerResponse, [status, body]: readonly [number, object]): void => {
+    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+  };
+
+  /** On a server that holds back its answer to the first creation, and gives these to the next ones and to deletions. */
+  const podsWith = async (creations: (readonly [number, object])[], deletions: readonly number[]): Promise<Pods> => {
+    const answer = async (...[request, response]: Parameters<RequestListener>): Promise<void> => {
+      const { method = '', url = '' } = request;
+      const nth = requests.filter((one) => one === method).length;
+      requests.push(method);
+      if (method === 'POST') created = [((await json(request)) as Required<Pod>).metadata.name ?? ''];
+      if (method === 'POST' && nth === 0) late = response;
+      else if (method === 'POST') tell(response, creations[nth - 1] ?? THERE);
+      else if (method === 'DELETE') tell(response, [deletions[nth] ?? 200, {}]);
+      else if (url.includes('watch=true')) response.writeHead(200).flushHeaders();
+      else tell(response, [200, { metadata: {}, items: created.map((name) => ({ metadata: { name } })) }]);
+    };
+    server = await fakeApiServer({ protocols: [], onRequest: (...given) => void answer(...given) });
+    const options = { ...cluster, kubeconfig: server.kubeconfig, namespace: undefined };
+    const client = new KubernetesClient(options, 500);
+    watch = new PodWatch(client, 'bestk=1');
+    return new Pods(client, watch, options);
+  };
+
+  it('stays if it is in use, even if the quota had no room for it meanwhile', async () => {
+    const pods = await podsWith([[403, { message: 'exceeded quota' }], THERE], []);
+    const { name } = await pods.raise(plan, (pod) => pod.metadata?.name, go);
+    tell(await until(() => late), [201, {}]);
+    await sleep(300);
+    expect(requests).not.toContain('DELETE');
+    expect(created).toEqual([name]);
+  });
+
+  it('is deleted if nobody waits for it any more, by a sweep if that fails', async () => {
+    const pods = await podsWith([], [404, 403]);
+    const stop = new AbortController();
+    const raised = pods.raise(plan, () => true, stop.signal);
+    const response = await until(() => late);
+    stop.abort(new Error('never mind'));
+    await expect(raised).rejects.toThrow('never mind');
+    tell(response, [201, {}]);
+    expect(await until(() => pods.left[0])).toBe(created[0]);
+    expect(requests.filter((method) => method === 'DELETE').length).toBe(2);
   });
 });
 
