@@ -54,18 +54,12 @@ describe('the first process of a pod', () => {
 /** What a kubelet makes of a word of a command (`third_party/forked/golang/expansion` of Kubernetes). */
 function expanded(word: string): string {
   const variables = new Map([['KUBERNETES_SERVICE_HOST', '10.0.0.1']]);
-  let rest = word;
-  let out = '';
-  for (let at = rest.indexOf('$'); at !== -1 && at + 1 < rest.length; at = rest.indexOf('$')) {
-    out += rest.slice(0, at);
-    const [read = '', name] = /^\$(?:\$|\(([^)]*)\)|\(|)/.exec(rest.slice(at)) ?? [];
-    if (read === '$$') out += '$';
-    else if (name !== undefined) out += variables.get(name) ?? `$(${name})`;
-    // It takes one byte, and writes it as a character.
-    else out += read === '$' ? `$${String.fromCharCode(Buffer.from(rest.slice(at + 1))[0] ?? 0)}` : read;
-    rest = rest.slice(at + (read === '$' ? 2 : read.length));
-  }
-  return out + rest;
+  return word.replaceAll(/\$(?:\$|\(([^)]*)\)|\(|[^])/gu, (read, name?: string) => {
+    if (read === '$$') return '$';
+    if (name !== undefined) return variables.get(name) ?? read;
+    // It takes one byte for a character.
+    return read.startsWith('$(') ? read : `$${Buffer.from(read.slice(1)).toString('latin1')}`;
+  });
 }
 
 it('the words of a pod’s command arrive as they are', () => {
