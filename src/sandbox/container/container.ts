@@ -34,6 +34,8 @@ export interface RunningExec {
   readonly stderr: CappedBytes;
   readonly exit: Promise<number>;
   stop(): void;
+  /** Absent where a connection cannot be lost silently. @throws SandboxLostError if the command's connection is dead */
+  assertConnected?(): Promise<void>;
 }
 
 /** Ends of a container, or of a process in it, that the command itself caused, as far as the engine reports them. */

@@ -90,7 +90,7 @@ export async function runRequest(
   ownEnd.catch(() => undefined);
   try {
     const end = await Promise.race([ownEnd, watch.tripped]);
-    const ending = withWish(typeof end === 'string' ? await tripEnding(end, container, signal) : end, request);
+    const ending = withWish(typeof end === 'string' ? await tripEnding(end, container, running, signal) : end, request);
     await assertServed(ending);
     const outcome = outcomeOf(ending, running, attempt);
     const goesOn = ending.kind === 'exited' || (ending.kind === 'timed-out' && ending.survived);
@@ -109,10 +109,15 @@ function userOf({ as = 'image' }: ExecRequest, { prepared, testsUser }: Ground):
   return user.uid === prepared.ids.uid ? undefined : user;
 }
 
-/** A dead engine looks like a command that does not end, so a time-out requires a living container. */
-async function tripEnding(trip: Trip, container: Container, signal: AbortSignal): Promise<Ending> {
+/** A dead engine or connection looks like a command that does not end, so a time-out requires that both answer. */
+async function tripEnding(
+  trip: Trip,
+  container: Container,
+  running: RunningExec,
+  signal: AbortSignal,
+): Promise<Ending> {
   if (trip === 'aborted') throw signal.reason;
-  if (trip === 'deadline') await container.assertAlive();
+  if (trip === 'deadline') await Promise.all([container.assertAlive(), running.assertConnected?.()]);
   return trip === 'disk' ? { kind: 'out-of-disk' } : { kind: 'timed-out', survived: false };
 }
 

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { type EventEmitter, once } from 'node:events';
 import type { V1Status } from '@kubernetes/client-node';
 import { BadInputError } from '../../core/errors/errors.js';
 import { SandboxLostError } from '../../core/errors/unavailable.js';
@@ -18,10 +19,9 @@ const PING_MS = 15_000;
 const UNANSWERED = 4;
 
 /** The members of the web socket used here. */
-interface Socket {
+interface Socket extends EventEmitter {
   send(data: Uint8Array): void;
   ping(): void;
-  on(event: 'message' | 'pong', listener: () => void): void;
   terminate(): void;
   onclose: (() => void) | null;
 }
@@ -48,18 +48,19 @@ export async function startExec(
   const streams = new ExecStreams(plan, mark);
   const at = path(to.namespace, target.pod, argv, plan);
   const socket = (await to.sockets.connect(at, null, streams.receive).catch(rethrowEvent)) as Socket;
-  const stop = (): void => {
-    socket.terminate();
-  };
+  const stop = socket.terminate.bind(socket);
   if (signal.aborted) stop();
   signal.throwIfAborted();
-  const stopPings = keepAlive(socket, target.pingMs ?? PING_MS);
+  const { pingMs = PING_MS } = target;
+  const stopPings = keepAlive(socket, pingMs);
   socket.onclose = () => {
     stopPings();
     streams.close();
   };
   if (plan.stdin !== undefined) sendAll(socket, plan.stdin);
-  return { stdout: streams.stdout, stderr: streams.stderr, exit: exitOf(streams), stop };
+  const exit = exitOf(streams);
+  const assertConnected = (): Promise<void> => answered(socket, exit, pingMs);
+  return { stdout: streams.stdout, stderr: streams.stderr, exit, stop, assertConnected };
 }
 
 /**
@@ -74,16 +75,23 @@ function keepAlive(socket: Socket, everyMs: number): () => void {
   socket.on('message', heard);
   socket.on('pong', heard);
   const timer = setInterval(() => {
-    if (unanswered === UNANSWERED) {
-      socket.terminate();
-      return;
-    }
     unanswered += 1;
-    socket.ping();
+    if (unanswered > UNANSWERED) socket.terminate();
+    else socket.ping();
   }, everyMs);
   return () => {
     clearInterval(timer);
   };
+}
+
+/** Pings once. @throws SandboxLostError if neither anything arrives within `ms` nor the command has ended */
+async function answered(socket: Socket, exit: Promise<number>, ms: number): Promise<void> {
+  const signal = AbortSignal.timeout(ms);
+  const heard = ['message', 'pong'].map((event) => once(socket, event, { signal }));
+  socket.ping();
+  await Promise.race([exit, ...heard]).catch(() => {
+    throw new SandboxLostError('the connection of its command does not answer');
+  });
 }
 
 /** The web socket rejects with an event that contains the error. */

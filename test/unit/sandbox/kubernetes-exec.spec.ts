@@ -1,15 +1,16 @@
-import { type ExecPlan, QUIET_MS, type RunningExec } from '../../../src/sandbox/container/container.js';
+import { type Container, type ExecPlan, QUIET_MS, type RunningExec } from '../../../src/sandbox/container/container.js';
+import { runRequest } from '../../../src/sandbox/container/execute-command.js';
 import { KubernetesClient } from '../../../src/sandbox/kubernetes/client.js';
 import { startExec } from '../../../src/sandbox/kubernetes/exec.js';
 import { SandboxLostError } from '../../../src/core/errors/unavailable.js';
 import { fakeApiServer, type FakeApiOptions, type FakeApiServer, type ServedExec } from '../../fakes/exec-server.js';
+import { go, limits } from '../../fixtures/sandbox-commands.js';
 import { cluster } from '../../system/sandbox/kubernetes-harness.js';
 
 const V4 = 'v4.channel.k8s.io';
 const V5 = 'v5.channel.k8s.io';
 const SUCCESS = Buffer.from('{"status":"Success"}');
 const PING_MS = 100;
-const go = new AbortController().signal;
 
 /** What the server says when the command ended with `code`. */
 function failure(code: number): Buffer {
@@ -34,11 +35,12 @@ describe('the exec channel', () => {
   const start = async (
     { onExit, ...options }: Partial<FakeApiOptions> & Pick<ExecPlan, 'onExit'>,
     stdin?: Uint8Array,
+    pingMs: number = PING_MS,
   ): Promise<RunningExec> => {
     server = await fakeApiServer({ protocols: [V5, V4], ...options });
     const client = new KubernetesClient({ ...cluster, kubeconfig: server.kubeconfig, namespace: undefined });
     const plan = { argv: ['cat'], outputBytes: 1_000_000, onExit, ...(stdin && { stdin }) };
-    const target = { pod: 'p', maxFileBytes: 1024, pingMs: PING_MS };
+    const target = { pod: 'p', maxFileBytes: 1024, pingMs };
     return client.attempts((to, givenUp) => startExec(to, target, plan, givenUp), go, 10_000);
   };
 
@@ -172,6 +174,24 @@ describe('the exec channel', () => {
     const running = await start({ ignoresPings: true });
     await expect(running.exit).rejects.toBeInstanceOf(SandboxLostError);
     expect(server?.execs[0]?.pings).toBeGreaterThan(1);
+  });
+
+  it.each([
+    ['leaves no result if the connection is dead by then', true, 2_000],
+    ['has timed out if the connection answers', false, 60_000],
+  ])('whose command reaches its deadline %s', async (_, ignoresPings, pingMs) => {
+    const running = await start({ ignoresPings }, undefined, pingMs);
+    const container = {
+      start: () => Promise.resolve(running),
+      assertAlive: () => Promise.resolve(),
+      fillsDisk: () => new Promise<never>(() => undefined),
+      fate: () => Promise.resolve(null),
+    } as unknown as Container;
+    const prepared = { wasSingle: true, commit: 'c', ids: { uid: 0, gid: 0 }, timeout: null };
+    const ground = { container, limits, prepared, workdir: '/', testsUser: null };
+    const ran = runRequest(ground, { argv: ['t'], deadlineS: 1 }, false, go);
+    if (ignoresPings) await expect(ran).rejects.toBeInstanceOf(SandboxLostError);
+    else expect(await ran).toMatchObject({ outcome: { kind: 'timed-out' } });
   });
 
   it('stays open for a silent command while pings are answered', async () => {
