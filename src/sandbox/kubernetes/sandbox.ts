@@ -67,7 +67,8 @@ export class KubernetesSandbox extends ContainerSandbox {
     const { pods, clusterMs } = await this.#client.listPods(OURS);
     const stale = pods.filter((pod) => isStale(pod, this.#options.cluster.worker, clusterMs));
     const names = new Set([...stale.map(({ metadata }) => metadata?.name ?? ''), ...this.#pods.left]);
-    for (const name of names) await this.#pods.delete(name);
+    const deletions = await Promise.allSettled([...names].map((name) => this.#pods.delete(name)));
+    for (const deletion of deletions) if (deletion.status === 'rejected') throw deletion.reason;
     return names.size;
   }
 

@@ -108,6 +108,18 @@ describe('a pod of this process', () => {
     expect(deletions).toEqual([deletions[0], deletions[0]]);
   });
 
+  it('is removed by a sweep even if another cannot be', async () => {
+    const annotations = { 'bestk.owner': 'elsewhere:0:0/1/1' };
+    const metadata = { labels: {}, annotations, creationTimestamp: after(0) };
+    const expired = { spec: { activeDeadlineSeconds: LIFE_S }, status: {} };
+    pods = ['one', 'two'].map((name) => ({ metadata: { ...metadata, name }, ...expired }));
+    refusals = 1;
+    await withSandbox(async (sandbox) => {
+      await expect(sandbox.sweep()).rejects.toThrow();
+    });
+    expect(new Set(deletions)).toEqual(new Set(['one', 'two']));
+  });
+
   it('in another namespace than the worker’s does not name it as owner, since the cluster would not find it', async () => {
     await withSandbox(async (sandbox) => {
       await sandbox.describeImage('x/y:1', new AbortController().signal);
