@@ -84,6 +84,7 @@ const LOOK_MS = 1_000;
 const PULL_MS = 60_000;
 /** While the kubelet waits before its next attempt, older versions no longer give the cause. */
 const NO_CAUSE = /Back-off pulling image "[^"]*"$/;
+const notInTime = (): BestkError => new SandboxUnschedulableError('the cluster did not start it in time');
 
 /**
  * How long a pod may take to start. While other pods of bestk run, the cluster is full rather than stuck, so the limit
@@ -95,7 +96,7 @@ export class StartPatience {
   readonly #timer: NodeJS.Timeout;
   #idleSince = performance.now();
   #pullSince: number | null = null;
-  #trouble: BestkError = new SandboxUnschedulableError('the cluster did not start it in time');
+  #trouble: BestkError = notInTime();
 
   constructor(
     private readonly startS: number,
@@ -116,6 +117,7 @@ export class StartPatience {
   pulling(failed: ImagePullError | null): void {
     if (failed === null) {
       this.#pullSince = null;
+      if (this.#trouble instanceof ImagePullError) this.#trouble = notInTime();
       return;
     }
     if (this.#pullSince === null || !NO_CAUSE.test(failed.message)) this.#trouble = failed;

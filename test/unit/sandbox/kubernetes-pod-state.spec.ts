@@ -149,6 +149,16 @@ describe('how long a pod may take to start', () => {
     expect(await end()).toMatchObject({ message: expect.stringContaining('no such host') as string });
   });
 
+  it('does not end for a pull that succeeded later', async () => {
+    let isBusy = true;
+    patience.stop();
+    patience = new StartPatience(1, () => isBusy, new AbortController().signal);
+    pull('ErrImagePull', 'dial tcp: lookup registry: no such host');
+    pull('ContainerCreating', '');
+    isBusy = false;
+    expect(await end()).toMatchObject({ code: 'sandbox-unschedulable' });
+  });
+
   it('does not count a pull that succeeded later', async () => {
     pull('ErrImagePull', 'dial tcp: lookup registry: no such host');
     pull('ContainerCreating', '');
