@@ -105,7 +105,9 @@ const KubernetesSettings = z.object({
     .regex(/^[^/]+\/[^/]+$/, 'must be name/uid of a pod')
     .transform((text) => ({ name: text.slice(0, text.indexOf('/')), uid: text.slice(text.indexOf('/') + 1) }))
     .optional()
-    .describe('The pod that bestk itself runs in, as `name/uid`; pods in its own namespace are deleted with it.'),
+    .describe(
+      'The pod that bestk itself runs in, as `name/uid`; unless `KUBECONFIG` is set, pods in its own namespace are deleted with it.',
+    ),
 });
 
 /** Every setting of bestk, by its environment name. */
