@@ -52,9 +52,9 @@ export async function startExec(
   if (signal.aborted) stop();
   signal.throwIfAborted();
   const { pingMs = PING_MS } = target;
-  const stopPings = keepAlive(socket, pingMs);
+  const pings = keepAlive(socket, pingMs);
   socket.onclose = () => {
-    stopPings();
+    clearInterval(pings);
     streams.close();
   };
   if (plan.stdin !== undefined) sendAll(socket, plan.stdin);
@@ -67,21 +67,18 @@ export async function startExec(
  * Pings the server, so that no router or load balancer drops the connection of a silent command as idle, and closes a
  * connection that was dropped without notice: the end of its command would never arrive.
  */
-function keepAlive(socket: Socket, everyMs: number): () => void {
+function keepAlive(socket: Socket, everyMs: number): NodeJS.Timeout {
   let unanswered = 0;
   const heard = (): void => {
     unanswered = 0;
   };
   socket.on('message', heard);
   socket.on('pong', heard);
-  const timer = setInterval(() => {
+  return setInterval(() => {
     unanswered += 1;
     if (unanswered > UNANSWERED) socket.terminate();
     else socket.ping();
   }, everyMs);
-  return () => {
-    clearInterval(timer);
-  };
 }
 
 /** Pings once. @throws SandboxLostError if neither anything arrives within `ms` nor the command has ended */
