@@ -44,7 +44,7 @@ export async function allocateArm(
   signal: AbortSignal,
 ): Promise<void> {
   const rows = await tools.benchmarks.runs(id, { arm: arm.name });
-  if (rows.some(({ handed, status }) => handed || hasEnded(status))) return;
+  if (rows.some(({ handed }) => handed)) return;
   const asked = await Promise.all(rows.map(async (row) => RunRequest.parse((await tools.runs.get(row.id))?.request)));
   // Resets k to the arm's: an interrupted allocation may have changed some requests.
   const requests = asked.map((request) => ({ ...request, k: arm.k ?? DEFAULT_K, k0: arm.k0 ?? null }));

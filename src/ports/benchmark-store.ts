@@ -162,7 +162,7 @@ export abstract class BenchmarkStore {
   abstract graded(id: string): Promise<readonly GradedRun[]>;
   /** Releases a run to the workers, or, with false, withholds it. */
   abstract hand(runId: string, handed: boolean): Promise<void>;
-  /** Replaces the request of a run that has not been released. */
+  /** Replaces the request of a run that has not been released; a cancelled one may be resumed. */
   abstract ask(runId: string, request: Run['request']): Promise<void>;
   /**
    * The grades of a run's candidates; null = not graded, or another run of its issue in the benchmark has not ended.

@@ -236,7 +236,7 @@ export class KyselyBenchmarkStore extends BenchmarkStore {
     await this.guard.run(() =>
       this.db.transaction().execute(async (trx) => {
         const own = trx.updateTable('runs').set(columns).where('id', '=', keyText(runId)).where('alone', '=', 1);
-        const { numUpdatedRows: asked } = await own.where('status', '=', 'queued').executeTakeFirst();
+        const { numUpdatedRows: asked } = await own.where('status', 'in', ['queued', 'cancelled']).executeTakeFirst();
         if (asked === 0n) return;
         const document = trx.updateTable('run_documents').set({ request: JSON.stringify(request) });
         await document.where('run_id', '=', keyText(runId)).execute();

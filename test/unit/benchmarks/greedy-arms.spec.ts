@@ -251,12 +251,24 @@ describe('greedy arms of a service', () => {
       return !samples;
     });
     const [ended] = await store.benchmarks.runs(bench.id, { arm: 'arm-2' });
+    await store.benchmarks.hand(ended?.id ?? '', true);
     await store.runs.update(ended?.id ?? '', { status: 'done', result: runResult() });
     await bench.drive();
     expect(await bench.end()).toMatchObject({
       note: 'the budget of 10 US dollars is spent',
       runs: ['arm-1 issue-1 done 1', 'arm-2 issue-1 done 1', 'arm-1 issue-2 queued 1', 'arm-2 issue-2 queued 1'],
     });
+  });
+
+  it('are allocated after a kill even if one of their runs was cancelled, which is asked for its share, too', async () => {
+    const bench = await Bench.open({ arms: [greedy(1, { budget: { rollouts: 4 } })] }, 2);
+    await bench.killedAt(({ samples, request }) => samples && request.k === 2);
+    const [cancelled] = await store.benchmarks.runs(bench.id);
+    await store.runs.update(cancelled?.id ?? '', { status: 'cancelled' });
+    await bench.drive();
+    const runs = await store.benchmarks.runs(bench.id);
+    expect(runs.map(({ status }) => status)).toEqual(['cancelled', 'done']);
+    expect(runs.reduce((sum, { k }) => sum + (k ?? 0), 0)).toBe(4);
   });
 
   it('follow the decision that was stored first, if two drivers decide', async () => {
