@@ -9,6 +9,7 @@ import type { Issue } from '../core/run/issue.js';
 import { GivenRule, type RunRequest, runRequest } from '../core/run/run-request.js';
 import { DataSetFilter } from '../io/datasets/filter.js';
 import type { AllocationBudget } from '../runs/allocate.js';
+import { checkPrices, type RunChecks } from '../runs/check-request.js';
 
 export const ModelName = z.string().min(1).max(256);
 
@@ -174,6 +175,24 @@ type Way = Pick<
   readonly agent?: string | z.input<typeof GivenAgent> | undefined;
   readonly agents?: readonly z.input<typeof NamedAgent>[] | undefined;
 };
+
+/**
+ * Refuses limits in dollars, of the benchmark or of the arm's sampling, unless the prices of all models they pay for are known.
+ * @param has which of the arm's inputs are saved
+ * @throws BadInputError
+ */
+export function checkDollars(
+  { budget }: Pick<SentBench, 'budget'>,
+  { name, agent: given, agents, judges, budget: own }: Way & Pick<SentArm, 'budget'>,
+  has: { readonly candidates: boolean; readonly tests: boolean },
+  checks: RunChecks,
+): void {
+  const agent = typeof given === 'object' ? given : { model: given };
+  const saved = (is: boolean): readonly [] | null => (is ? [] : null);
+  const asked = { agent, agents: agents ?? null, candidates: saved(has.candidates), tests: saved(has.tests) };
+  if (budget.usd !== undefined) checkPrices('budget.usd', asked, judges ?? checks.defaults, checks);
+  if (own?.usd !== undefined) checkPrices(`arms.${name}.budget.usd`, asked, [], checks);
+}
 
 /** Supplied input of an issue in an arm; null = it is generated. */
 export interface SavedInput {

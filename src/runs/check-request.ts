@@ -42,18 +42,26 @@ export function checkRequest(request: RunRequest, dependencies: RunChecks): read
       'Set BESTK_AGENT_MODEL (and OPENAI_BASE_URL), name the model of each agent, or supply candidates.',
     );
   }
-  checkPrices(request, names, dependencies);
+  if ((request.budget?.usd ?? null) !== null) checkPrices('budget.usd', request, names, dependencies);
   return names;
 }
 
-/** A limit in dollars cannot be enforced for models without a known price. */
-function checkPrices(request: RunRequest, names: readonly VerifierName[], dependencies: RunChecks): void {
-  if ((request.budget?.usd ?? null) === null) return;
-  const unpriced = modelsOf(dependencies, request, names).find((model) => priceOf(model, dependencies.prices) === null);
+/**
+ * A limit in dollars cannot be enforced for models without a known price.
+ * @param field the limit
+ * @throws BadInputError
+ */
+export function checkPrices(
+  field: string,
+  asked: Asked,
+  names: readonly VerifierName[],
+  dependencies: RunChecks,
+): void {
+  const unpriced = modelsOf(dependencies, asked, names).find((model) => priceOf(model, dependencies.prices) === null);
   if (unpriced === undefined) return;
   throw new BadInputError(
     `is in US dollars, but the price of the model "${unpriced}" is not known.`,
-    { field: 'budget.usd' },
+    { field },
     'Name a price table in BESTK_PRICES (a model of your own may cost 0), or limit tokens or seconds.',
   );
 }
@@ -67,10 +75,22 @@ export function judgesIn(names: readonly VerifierName[], verifierModel: string |
   return [...new Set(models)].filter((model) => model !== null);
 }
 
+/** The parts of a request that determine which models it needs; null = as in `RunRequest`. */
+interface Asked {
+  readonly agent: Modelled | null;
+  readonly agents: readonly Modelled[] | null;
+  readonly candidates: readonly unknown[] | null;
+  readonly tests: readonly unknown[] | null;
+}
+
+interface Modelled {
+  readonly model?: string | null | undefined;
+}
+
 /** The models that a run may call. */
 export function modelsOf(
   { verifierModel, agent, testModel }: Pick<RunChecks, 'verifierModel' | 'agent' | 'testModel'>,
-  request: Pick<RunRequest, 'agent' | 'agents' | 'candidates' | 'tests'>,
+  request: Asked,
   verifiers: readonly VerifierName[],
 ): readonly string[] {
   const judge = judgesIn(verifiers, verifierModel);
@@ -81,7 +101,7 @@ export function modelsOf(
 
 /** The model of each agent; null if neither request nor settings name one. */
 function samplersOf(
-  { agent, agents }: Pick<RunRequest, 'agent' | 'agents'>,
+  { agent, agents }: Pick<Asked, 'agent' | 'agents'>,
   { agent: configured }: Pick<RunChecks, 'agent'>,
 ): readonly (string | null)[] {
   return (agents ?? [agent]).map((given) => given?.model ?? configured?.model ?? null);

@@ -20,7 +20,7 @@ async function made(): Promise<IntakeMade> {
     }
     if ('benchmark' in job) {
       const { takeBenchmark } = await import('./uploaded-benchmarks.js');
-      return { benchmark: await takeBenchmark(job.benchmark, store.benchmarks, accept, setup) };
+      return { benchmark: await takeBenchmark(job.benchmark, store.benchmarks, accept, { checks, setup }) };
     }
     const intake = new PlainRunIntake(accept, store.runs);
     const { how } = job;

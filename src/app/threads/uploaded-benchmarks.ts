@@ -5,6 +5,7 @@ import { z } from 'zod';
 import {
   armRequest,
   type BenchmarkPlan,
+  checkDollars,
   readSentBench,
   type SavedInput,
   type SentArm,
@@ -28,6 +29,7 @@ import {
   type BenchmarkService,
   type BenchmarkWish,
 } from '../../runs/benchmark-service.js';
+import type { RunChecks } from '../../runs/check-request.js';
 import type { Accept } from '../../runs/run-intake.js';
 import { BODY, LONGEST_REASON, NAMED, type UploadedLine, uploadedLines, withUpload } from './upload-folder.js';
 
@@ -102,10 +104,14 @@ export async function takeBenchmark(
   { file, folder, wish: { key, submitter } }: BenchmarkJob,
   store: BenchmarkStore,
   accept: Accept,
-  setup: string,
+  { checks, setup }: { readonly checks: RunChecks; readonly setup: string },
 ): Promise<TakenBenchmark> {
   const sorted = await sortUpload(file, folder);
   const { bench, hash } = sorted;
+  for (const arm of bench.arms) {
+    const { candidates, name } = arm;
+    checkDollars(bench, arm, { candidates, tests: inFiles(sorted.tests, name).length > 0 }, checks);
+  }
   const { instances, rejected } = await readRows(sorted);
   const inputs = await inputsOf(sorted, instances, folder);
   const made = { title: bench.title ?? 'Benchmark', hash, submitter, setup };
@@ -164,8 +170,6 @@ async function inputsOf(
   }
   const saved = new Map<string, Awaited<ReturnType<typeof readAllTests>>>();
   for (const [of, file] of tests) saved.set(of, await readAllTests(file, ids));
-  const inFiles = <T>(files: ReadonlyMap<string, T>, arm: string): T[] =>
-    [...files].filter(([of]) => (JSON.parse(of) as string[]).includes(arm)).map(([, file]) => file);
   return async (arm, id) => {
     const own: SavedInput['candidates'][] = [];
     for (const from of inFiles(imported, arm.name)) if (from.has(id)) own.push(await from.candidates(id));
@@ -176,6 +180,11 @@ async function inputsOf(
       tests: given.length === 0 ? null : given.flatMap((each) => each.get(id) ?? []),
     };
   };
+}
+
+/** What an arm has of files that are told apart by the arms they belong to. */
+function inFiles<T>(files: ReadonlyMap<string, T>, arm: string): T[] {
+  return [...files].filter(([of]) => (JSON.parse(of) as string[]).includes(arm)).map(([, file]) => file);
 }
 
 function ruleOf({ preset, stages, combiner, calibration, min_confidence }: SentArm) {

@@ -2,7 +2,14 @@ import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { allocationBudget, armRequest, reasonToStop, samplingEnds, type Tally } from '../../benchmarks/plan.js';
+import {
+  allocationBudget,
+  armRequest,
+  checkDollars,
+  reasonToStop,
+  samplingEnds,
+  type Tally,
+} from '../../benchmarks/plan.js';
 import { BestkError, EXIT, InterruptedError } from '../../core/errors/errors.js';
 import { contentKey } from '../../core/identifier.js';
 import type { RunRequest } from '../../core/run/run-request.js';
@@ -48,8 +55,11 @@ export async function runBench(
   { out, failedOnly }: BenchPlace,
   openApp: OpenApp,
 ): Promise<{ readonly told: readonly ArmTold[]; readonly report: ArmsReport; readonly code: number }> {
-  // Reports a wrong rule before anything runs.
-  for (const arm of plan.arms) await ruleOf(arm);
+  // Reports a wrong rule or limit before anything runs.
+  for (const arm of plan.arms) {
+    await ruleOf(arm);
+    await checkLimits(plan, arm, openApp);
+  }
   const instances = await chosenInstances(plan);
   await prepareFolder(out);
   const ids = instances.map(({ issue }) => issue.instance_id);
@@ -66,6 +76,18 @@ export async function runBench(
   const report = await reportBench(out, state);
   const codes = told.map((each) => (each.ungraded > 0 ? EXIT.unavailable : exitOfSet(each)));
   return { told, report, code: Math.max(...codes) };
+}
+
+/** @throws BadInputError for a limit in dollars if a price is unknown */
+async function checkLimits(plan: BenchPlan, arm: Arm, openApp: OpenApp): Promise<void> {
+  if (plan.budget.usd === undefined && arm.budget?.usd === undefined) return;
+  const app = await openApp(settingsOf(arm));
+  const has = { candidates: arm.candidates !== undefined, tests: arm.tests !== undefined };
+  try {
+    checkDollars(plan, { ...arm, ...agentsOf(arm) }, has, app.dependencies);
+  } finally {
+    await app.close();
+  }
 }
 
 interface Bench {

@@ -334,6 +334,16 @@ describe('a benchmark over HTTP', () => {
     ['a bench file alone', [BENCH], /has no rows/],
     ['a process setting', [{ arms: [{ name: 'a', settings: { BESTK_AGENT_MODEL: 'x' } }] }, ...ROWS], /settings/],
     ['a path', [{ arms: [{ name: 'a', combiner: '/etc/passwd' }] }, ...ROWS], /combiner/],
+    [
+      'dollars without the price of a model',
+      [{ ...BENCH, budget: { usd: 1 } }, ...ROWS, ...CANDIDATES],
+      /budget\.usd.*price of the model "judge" is not known/,
+    ],
+    [
+      'dollars of a greedy arm without the price of its model',
+      [{ arms: [{ name: 'a', agent: 'm', allocate: 'greedy', budget: { usd: 1 } }] }, ...ROWS],
+      /arms\.a\.budget\.usd.*price of the model "m" is not known/,
+    ],
     ['no JSON', [BENCH, '{"instance_id":'], /line 2.*is not JSON/],
     ['an unknown arm', [BENCH, ...ROWS, { arms: ['x'], candidate: {} }], /line 5.*names arm "x"/],
     ['candidates of who samples', [BENCH, ...ROWS, { arms: ['mine'], candidate: {} }], /samples its own/],

@@ -316,7 +316,7 @@ export async function serveRuns(
           const accept: Accept = async (...[key, request, how]) =>
             runs.accept(key, request, { ...how, setup: await executor.setup() });
           const take = async (job: BenchmarkJob): Promise<TakenBenchmark> =>
-            takeBenchmark(job, benchmarks, accept, await executor.setup());
+            takeBenchmark(job, benchmarks, accept, { checks: dependencies, setup: await executor.setup() });
           return new UploadedBenchmarks(take, service, room);
         },
         inject: [RunService, BenchmarkService],
