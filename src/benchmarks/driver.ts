@@ -55,9 +55,9 @@ export function benchmarkHandler(tools: DriverTools): JobHandler<z.infer<typeof 
       const benchmark = await tools.benchmarks.get(benchmark_id);
       if (benchmark?.status !== 'running' || benchmark.setup !== (await tools.setup())) return;
       const { submitter, setup, updated_at: since } = benchmark;
-      const plan = BenchmarkPlan.parse(benchmark.plan);
-      const sealed = (await tools.benchmarks.sealed(benchmark_id)) as Readonly<Record<string, SealedContent>>;
       try {
+        const plan = BenchmarkPlan.parse(benchmark.plan);
+        const sealed = (await tools.benchmarks.sealed(benchmark_id)) as Readonly<Record<string, SealedContent>>;
         await new Drive(tools, { id: benchmark_id, submitter, setup, plan, sealed, since }, signal).toEnd();
       } catch (error) {
         signal.throwIfAborted();

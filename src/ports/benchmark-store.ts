@@ -132,8 +132,12 @@ export interface BenchmarkRunListing {
 export abstract class BenchmarkStore {
   /** Creates one, or returns the one with this key. @throws BadInputError if the key belongs to another one */
   abstract create(key: string, benchmark: NewBenchmark): Promise<Benchmark>;
-  /** Marks the upload as read and its runs as created. @param sealed hidden tests and gold patches by instance */
-  abstract begin(id: string, plan: unknown, sealed: unknown): Promise<void>;
+  /**
+   * Marks the upload as read and its runs as created.
+   * @param sealed hidden tests and gold patches by instance
+   * @returns false, and changes nothing, if it was begun or cancelled before
+   */
+  abstract begin(id: string, plan: unknown, sealed: unknown): Promise<boolean>;
   abstract get(id: string): Promise<Benchmark | null>;
   abstract sealed(id: string): Promise<unknown>;
   /** Newest first. @param before `next` of the page before */

@@ -177,8 +177,9 @@ export class BenchmarkService {
 
   /** Continues, and repeats failed or cancelled runs. @throws RunNotFoundError, RunConflictError until it is accepted */
   async resume(id: string): Promise<BenchmarkStatus> {
-    const { status, submitter } = await this.stored(id);
+    const { status, submitter, plan } = await this.stored(id);
     if (status === 'accepting') throw conflict(id, status, 'Send it again with the same Idempotency-Key.');
+    if (plan === null) throw conflict(id, status, 'It was never accepted: delete it, and send it again.');
     if (status !== 'running') {
       for (const run of await this.store.runs(id)) {
         if ((run.ungraded ?? 0) > 0) await this.store.grade(run.id, null);

@@ -62,14 +62,14 @@ export class KyselyBenchmarkStore extends BenchmarkStore {
     throw new BadInputError('was used for another benchmark.', at, 'Use a new key for a new benchmark.');
   }
 
-  override async begin(id: string, plan: unknown, sealed: unknown): Promise<void> {
+  override async begin(id: string, plan: unknown, sealed: unknown): Promise<boolean> {
     const begun = { plan: JSON.stringify(plan), sealed: JSON.stringify(sealed), status: 'running' };
     const update = this.db
       .updateTable('benchmarks')
       .set({ ...begun, updated_at: Date.now() })
       .where('id', '=', keyText(id))
       .where('status', '=', 'accepting');
-    await this.guard.run(() => update.execute());
+    return (await this.guard.run(() => update.executeTakeFirst())).numUpdatedRows > 0n;
   }
 
   override async get(id: string): Promise<Benchmark | null> {

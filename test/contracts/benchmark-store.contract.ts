@@ -43,8 +43,8 @@ export function benchmarkStoreContract(name: string, open: () => Promise<Stores>
 
     it('begins once, and tells plan and answers apart', async () => {
       const { id } = await store.create('key', NEW);
-      await store.begin(id, { arms: [{ name: 'mine' }] }, { 'o__r-1': { gold: 'ü' } });
-      await store.begin(id, { arms: [] }, {});
+      expect(await store.begin(id, { arms: [{ name: 'mine' }] }, { 'o__r-1': { gold: 'ü' } })).toBe(true);
+      expect(await store.begin(id, { arms: [] }, {})).toBe(false);
       expect(await store.get(id)).toMatchObject({ status: 'running', plan: { arms: [{ name: 'mine' }] } });
       expect(JSON.stringify(await store.get(id))).not.toContain('gold');
       expect(await store.sealed(id)).toEqual({ 'o__r-1': { gold: 'ü' } });

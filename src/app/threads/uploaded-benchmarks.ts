@@ -125,8 +125,8 @@ export async function takeBenchmark(
     throw new BadInputError(`has no usable instance: ${skipped[0]?.reason ?? ''}`, BODY);
   }
   const ids = instances.map(({ issue }) => issue.instance_id);
-  await store.begin(id, { ...bench, instances: ids, skipped }, sealedOf(instances));
-  return { id, isNew: true, rejected };
+  const isNew = await store.begin(id, { ...bench, instances: ids, skipped }, sealedOf(instances));
+  return { id, isNew, rejected };
 }
 
 type Inputs = (arm: SentArm, instance: string) => Promise<SavedInput>;

@@ -271,6 +271,21 @@ describe('a benchmark over HTTP', () => {
     expect((await store.runs.list(100, null)).runs.some(({ benchmark }) => benchmark === id)).toBe(false);
   });
 
+  it('stays cancelled if it is cancelled before it is accepted, and cannot be resumed', async () => {
+    const begin = store.benchmarks.begin.bind(store.benchmarks);
+    store.benchmarks.begin = async (id, ...plan) => {
+      expect(await post(id, 'cancel')).toBe(202);
+      return begin(id, ...plan);
+    };
+    const from = asked.length;
+    const answer = await send([BENCH, ...ROWS, ...CANDIDATES]);
+    store.benchmarks.begin = begin;
+    const { id, status } = (await answer.json()) as { id: string; status: string };
+    expect([status, await post(id, 'resume'), (await get(id)).status]).toEqual(['cancelled', 409, 'cancelled']);
+    expect((await checkedFetch(`${server.url}/v1/benchmarks/${id}`, { method: 'DELETE' })).status).toBe(204);
+    expect(asked).toHaveLength(from);
+  });
+
   it('is followed by so many at most, like a run, and looked at once for all of them', async () => {
     const id = await accepted({ 'idempotency-key': 'followed' });
     const counts = store.benchmarks.counts.bind(store.benchmarks);
