@@ -6,7 +6,7 @@ import type { Jobs } from '../jobs/jobs.js';
 import type { BenchmarkStore } from '../ports/benchmark-store.js';
 import type { ResultStore } from '../ports/result-store.js';
 import { hasEnded, type RunStore } from '../ports/run-store.js';
-import { allocate, type Allocation, allocationTag, type Keep, Round } from '../runs/allocate.js';
+import { allocate, type Allocation, allocationTag, type Keep, Round, type Sampled } from '../runs/allocate.js';
 import { jobOfRun } from '../runs/job-handlers.js';
 import { allocationBudget, type BenchmarkPlan, type SentArm } from './plan.js';
 
@@ -48,7 +48,7 @@ export async function allocateArm(
   const asked = await Promise.all(rows.map(async (row) => RunRequest.parse((await tools.runs.get(row.id))?.request)));
   // Resets k to the arm's: an interrupted allocation may have changed some requests.
   const requests = asked.map((request) => ({ ...request, k: arm.k ?? DEFAULT_K, k0: arm.k0 ?? null }));
-  const sample = (request: RunRequest): Promise<RunResult | null> => {
+  const sample = (request: RunRequest): Promise<Sampled> => {
     const tagged = { ...request, tags: [...(request.tags ?? []), allocationTag(id)] };
     const key = `benchmark ${id} ${arm.name} ${request.issue.instance_id} first ${request.k}`;
     return runToEnd(tools, { key, request: tagged, submitter, since }, signal);
@@ -73,9 +73,9 @@ export async function allocateArm(
     keep,
   });
   signal.throwIfAborted();
-  for (const [index, request] of granted.entries()) {
+  for (const [index, { request, paid }] of granted.entries()) {
     const row = rows[index];
-    if (row !== undefined) await tools.benchmarks.ask(row.id, request);
+    if (row !== undefined) await tools.benchmarks.ask(row.id, request, paid);
   }
 }
 
@@ -98,7 +98,6 @@ function spentKey(id: string, arm: SentArm, number: number): string {
   return `benchmark ${id} ${arm.name} spent before round ${number}`;
 }
 
-/** @returns null if the run failed or was cancelled */
 async function runToEnd(
   { runs, jobs, ended, setup }: AllocationTools,
   {
@@ -111,7 +110,7 @@ async function runToEnd(
     readonly request: RunRequest;
   },
   signal: AbortSignal,
-): Promise<RunResult | null> {
+): Promise<Sampled> {
   signal.throwIfAborted();
   const { run } = await runs.create(key, request, { submitter, setup: await setup() });
   const opened = { status: 'queued', failure: null } as const;
@@ -123,6 +122,6 @@ async function runToEnd(
     if (hasEnded(status)) break;
     await ended.wait(rings, LOOK_EVERY_MS, signal);
   }
-  const { status, result } = (await runs.get(run.id)) ?? { status: 'cancelled' };
-  return status === 'done' ? RunResult.parse(result) : null;
+  const { status, result, spent } = (await runs.get(run.id)) ?? { status: 'cancelled' };
+  return status === 'done' ? RunResult.parse(result) : { spent };
 }

@@ -210,7 +210,7 @@ class Drive {
     this.counts = counts;
   }
 
-  /** Runs of a greedy arm count the sampling again that preceded them, so the larger sum is what the arm has spent. */
+  /** Once a greedy arm's rollouts are all made, its runs count them, too: the larger sum is what the arm has spent. */
   private tally(): Tally {
     const sum = (key: keyof Spent): number => {
       const ofArm = ({ name }: SentArm): number =>

@@ -1,6 +1,7 @@
 import { printEvent, printJson, printProgress, printText, standingLine } from './output.js';
 import pLimit from 'p-limit';
 import { contentKey } from '../core/identifier.js';
+import { noteSpent, type Spent, spentOn } from '../core/budget/budget.js';
 import { BadInputError, BestkError, EXIT, InterruptedError, ToldError } from '../core/errors/errors.js';
 import { etaOf } from '../core/async/time.js';
 import type { RunRequest } from '../core/run/run-request.js';
@@ -22,6 +23,8 @@ export interface SetItem {
   readonly instance_id: string;
   /** Image to fetch ahead of its turn; null or absent = no image is known to be needed. */
   readonly image?: string | null;
+  /** What was paid for it before it runs; part of what it comes to. */
+  readonly paid?: Spent;
   /** @throws BadInputError when no valid request can be made; the other instances continue */
   request(): RunRequest | Promise<RunRequest>;
 }
@@ -112,6 +115,7 @@ interface Work {
 async function allItems(work: Work, items: readonly SetItem[], signal: AbortSignal): Promise<void> {
   const { parallel } = work.options;
   const limit = pLimit(parallel);
+  for (const { paid } of items) count(work.told, paid);
   const one = async (item: SetItem, index: number): Promise<void> => {
     fetchImage(work, items[index + parallel], signal);
     await runItem(work, item, signal);
@@ -199,6 +203,7 @@ async function runItem(work: Work, item: SetItem, signal: AbortSignal): Promise<
     printProgress(`${visibleLine(instance_id)}: ${visibleLine(candidate ?? 'none')} (${position(work)})`);
   } catch (error) {
     if (!(error instanceof BestkError) || error instanceof InterruptedError) throw error;
+    count(work.told, spentOn(error), item.paid);
     await setAside(work, instance_id, error);
   }
 }
@@ -230,10 +235,18 @@ async function runToFolder(work: Work, item: SetItem, signal: AbortSignal): Prom
   const { selection, usage } = run.result;
   told.done += 1;
   told.without += Number(selection.candidate_id === null);
-  told.spent.tokens += tokensOfRun(usage);
-  told.spent.usd += usage.cost_usd ?? 0;
+  count(told, { tokens: tokensOfRun(usage), usd: usage.cost_usd }, item.paid);
   return selection.candidate_id;
 }
+
+/** @param before the part of `now` that is counted; what came to less failed before it knew of that part */
+function count({ spent }: SetTold, now: Spent = NOTHING, before: Spent = NOTHING): void {
+  if (now.tokens < before.tokens) return;
+  spent.tokens += now.tokens - before.tokens;
+  spent.usd += (now.usd ?? 0) - (before.usd ?? 0);
+}
+
+const NOTHING: Spent = { tokens: 0, usd: 0 };
 
 const PACE_OF = 60;
 
@@ -300,7 +313,11 @@ export async function runOne(
     throw new InterruptedError();
   }
   const ended = await app.runs.get(run.id);
-  if (ended.failure !== null) throw new ToldError(ended.failure);
+  if (ended.failure !== null) {
+    const error = new ToldError(ended.failure);
+    noteSpent(error, ended.spent);
+    throw error;
+  }
   if (ended.status !== 'done') throw new InterruptedError();
   return { id: run.id, createdAt: ended.created_at, request, result: RunResult.parse(ended.result) };
 }

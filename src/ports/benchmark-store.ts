@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Spent } from '../core/budget/budget.js';
 import { type OpenRun, type Run, RunStatus } from './run-store.js';
 
 /** `accepting`: the upload is still being read. While `paused` no run begins; running ones continue to their end. */
@@ -166,8 +167,11 @@ export abstract class BenchmarkStore {
   abstract graded(id: string): Promise<readonly GradedRun[]>;
   /** Releases a run to the workers, or, with false, withholds it. */
   abstract hand(runId: string, handed: boolean): Promise<void>;
-  /** Replaces the request of a run that has not been released; a cancelled one may be resumed. */
-  abstract ask(runId: string, request: Run['request']): Promise<void>;
+  /**
+   * Replaces the request of a run that has not been released; a cancelled one may be resumed.
+   * @param paid for its rollouts, which are stored; it counts until what the run comes to is known
+   */
+  abstract ask(runId: string, request: Run['request'], paid: Spent): Promise<void>;
   /**
    * The grades of a run's candidates; null = not graded, or another run of its issue in the benchmark has not ended.
    */

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Spent } from '../core/budget/budget.js';
 import { Failure } from '../core/errors/errors.js';
 import { RunAnswer, RunBrief } from '../core/run/run-result.js';
 
@@ -26,7 +27,10 @@ export const Run = z.object({
   /** The error that failed the run; null unless `failed`. */
   failure: Failure.nullable(),
 });
-export type Run = z.infer<typeof Run>;
+export type Run = z.infer<typeof Run> & {
+  /** What it has come to, also if it failed; absent = unknown. */
+  readonly spent?: Spent | undefined;
+};
 
 /** A run without members that can be megabytes, plus a summary of its request and result. */
 export const RunSummary = Run.omit({ request: true, result: true }).extend({
@@ -179,7 +183,7 @@ export abstract class RunStore {
   /** @returns false, and changes nothing, if the run does not exist or `onlyIf` does not hold. */
   abstract update(
     id: string,
-    change: Partial<Pick<Run, 'status' | 'result' | 'failure'>>,
+    change: Partial<Pick<Run, 'status' | 'result' | 'failure' | 'spent'>>,
     onlyIf?: RunGuard,
   ): Promise<boolean>;
   /**

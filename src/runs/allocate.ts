@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { isEligible } from '../../verifiers/hybrid/entry.js';
 import { type Standing, standingOf } from '../../verifiers/hybrid/look-ahead.js';
+import type { Amount, Spent } from '../core/budget/budget.js';
 import { submitted } from '../core/run/candidate.js';
 import { turnsOf } from '../core/run/agent.js';
 import { candidateOf } from '../core/run/rollout.js';
@@ -21,10 +22,8 @@ export interface AllocationBudget {
 }
 
 /** Results of an issue's rollouts so far. `usd` is null if a price is unknown. */
-export interface Tried {
+export interface Tried extends Spent {
   readonly standing: Standing;
-  readonly tokens: number;
-  readonly usd: number | null;
 }
 
 interface IssueState {
@@ -35,12 +34,16 @@ interface IssueState {
   given: number;
   /** Null = no results yet, or sampling failed. */
   tried: Tried | null;
+  /** By its rollouts so far, including those of a run that failed. */
+  paid: Spent;
   isOver: boolean;
 }
 
 /** Issues by position, each with its new total number of rollouts. */
 export const Round = z.array(z.object({ index: z.int().min(0), rollouts: z.int().positive() })).readonly();
 export type Round = z.infer<typeof Round>;
+
+const NOTHING: Spent = { tokens: 0, usd: 0 };
 
 /**
  * Decides which issues get the next rollouts: after each has its first ones, those with the highest expected gain per dollar
@@ -55,7 +58,7 @@ export class Allocation {
     private readonly atOnce: number,
     private readonly budget: AllocationBudget,
   ) {
-    this.issues = sizes.map((size) => ({ ...size, given: 0, tried: null, isOver: false }));
+    this.issues = sizes.map((size) => ({ ...size, given: 0, tried: null, paid: NOTHING, isOver: false }));
   }
 
   /** Number of rollouts of each issue; one not sampled yet gets its first ones. */
@@ -63,9 +66,13 @@ export class Allocation {
     return this.issues.map(({ given, first }) => Math.max(given, first));
   }
 
-  get spent(): { readonly tokens: number; readonly usd: number } {
-    const sum = (value: (tried: Tried) => number): number =>
-      this.issues.reduce((total, { tried }) => total + (tried === null ? 0 : value(tried)), 0);
+  /** By the rollouts of each issue. */
+  get paid(): readonly Spent[] {
+    return this.issues.map(({ paid }) => paid);
+  }
+
+  get spent(): Amount {
+    const sum = (value: (paid: Spent) => number): number => this.paid.reduce((total, paid) => total + value(paid), 0);
     return { tokens: sum(({ tokens }) => tokens), usd: sum(({ usd }) => usd ?? 0) };
   }
 
@@ -88,12 +95,17 @@ export class Allocation {
     });
   }
 
-  /** @param tried null = sampling failed and the issue gets no more */
-  learn(index: number, rollouts: number, tried: Tried | null): void {
+  /**
+   * @param tried null = sampling failed and the issue gets no more
+   * @param paid for these rollouts
+   */
+  learn(index: number, rollouts: number, tried: Tried | null, paid: Spent = tried ?? NOTHING): void {
     const issue = this.issues[index];
     if (issue === undefined) throw new Error(`There is no issue ${index}.`);
     issue.given = rollouts;
     issue.tried = tried ?? issue.tried;
+    // A run that failed may have ended before it counted what was stored.
+    if (paid.tokens >= issue.paid.tokens) issue.paid = { tokens: paid.tokens, usd: paid.usd };
     issue.isOver = tried === null || rollouts >= issue.most;
   }
 
@@ -127,11 +139,14 @@ function worthOf({ given, tried, isOver }: IssueState, costOf: (tried: Tried) =>
  */
 export type Keep = (number: number, spent: Allocation['spent'], decide: () => Round) => Promise<Round>;
 
+/** The result of a run that only samples, or what it came to until it failed; absent = unknown. */
+export type Sampled = Pick<RunResult, 'rollouts' | 'usage'> | { readonly spent: Spent | undefined };
+
 export interface AllocateOptions {
   readonly atOnce: number;
   readonly budget: AllocationBudget;
-  /** Executes a run that only samples; null = it failed. */
-  readonly sample: (request: RunRequest) => Promise<RunResult | null>;
+  /** Executes a run that only samples. */
+  readonly sample: (request: RunRequest) => Promise<Sampled>;
   /**
    * Whether to start nothing more.
    * @param spent by the issues' rollouts so far
@@ -144,28 +159,36 @@ export interface AllocateOptions {
 /**
  * Samples where the expected gain is highest.
  * @param requests of the issues; `k` is the most rollouts that each may get
- * @returns the final requests: verify and select among as many rollouts as the issue got, which are stored
+ * @returns the final requests: verify and select among as many rollouts as the issue got, which are stored and paid
  */
-export async function allocate(requests: readonly RunRequest[], options: AllocateOptions): Promise<RunRequest[]> {
+export async function allocate(
+  requests: readonly RunRequest[],
+  options: AllocateOptions,
+): Promise<{ readonly request: RunRequest; readonly paid: Spent }[]> {
   const allocation = new Allocation(requests.map(sizeOf), options.atOnce, options.budget);
   const keep: Keep = options.keep ?? ((_number, _spent, decide) => Promise.resolve(decide()));
   for (let number = 1; ; number += 1) {
     const { spent } = allocation;
     const round = await keep(number, spent, () => (options.stop(spent) ? [] : allocation.next()));
     if (round.length === 0) break;
-    const tried = await Promise.all(
+    const learned = await Promise.all(
       // Bounded by the size of a round; the job queue limits how many run at once.
       round.map(async ({ index, rollouts }) => {
         const request = requests[index];
         if (request === undefined) throw new Error(`There is no issue ${index}.`);
-        const result = await options.sample(samplingOf(request, rollouts));
-        return result === null ? null : triedIn(request, result, rollouts);
+        const sampled = await options.sample(samplingOf(request, rollouts));
+        if ('spent' in sampled) return { index, rollouts, tried: null, paid: sampled.spent ?? NOTHING };
+        const tried = triedIn(request, sampled, rollouts);
+        return { index, rollouts, tried, paid: tried };
       }),
     );
-    for (const [at, { index, rollouts }] of round.entries()) allocation.learn(index, rollouts, tried[at] ?? null);
+    for (const { index, rollouts, tried, paid } of learned) allocation.learn(index, rollouts, tried, paid);
   }
-  const { given } = allocation;
-  return requests.map((request, index) => ({ ...request, k: given[index] ?? request.k, k0: null }));
+  const { given, paid } = allocation;
+  return requests.map((request, index) => ({
+    request: { ...request, k: given[index] ?? request.k, k0: null },
+    paid: paid[index] ?? NOTHING,
+  }));
 }
 
 /** Rollouts of an issue: in total at most, at first, and per further round. */
@@ -179,7 +202,11 @@ function samplingOf(request: RunRequest, k: number): RunRequest {
 }
 
 /** From votes only, as nothing is verified yet. */
-function triedIn({ issue, agents, k }: RunRequest, { rollouts, usage }: RunResult, given: number): Tried {
+function triedIn(
+  { issue, agents, k }: RunRequest,
+  { rollouts, usage }: Pick<RunResult, 'rollouts' | 'usage'>,
+  given: number,
+): Tried {
   const submissions = rollouts.filter(({ exit_reason }) => submitted(exit_reason)).map(candidateOf);
   const described = describeCandidates(submissions, [], issue.problem_statement, { rollouts });
   const entries = described.map(({ entry }) => entry).filter(isEligible);

@@ -4,6 +4,7 @@ import { selectBest } from '../../verifiers/hybrid/select.js';
 import { grouped } from '../core/grouped.js';
 import type { Candidate } from '../core/run/candidate.js';
 import type { Cell, GeneratedTest } from '../core/run/generated-test.js';
+import { spending } from '../core/budget/budget.js';
 import { readSummaries } from '../core/patch/patch.js';
 import { candidateOf, type Rollout, toldOf } from '../core/run/rollout.js';
 import { RunRequest } from '../core/run/run-request.js';
@@ -93,18 +94,22 @@ export class PipelineExecutor extends RunExecutor {
   }
 
   private async perform(id: string, request: RunRequest, emit: Emit, signal: AbortSignal): Promise<RunResult> {
-    const { issue, preset } = request;
+    const { issue, k, preset } = request;
     const names = checkRequest(request, this.tools.dependencies);
     using record = new Record(emit);
     const deps = dependenciesOf(this.tools, { id, request }, record);
     using time = new TimeBudget(request.budget?.seconds ?? null);
-    const { instance_id } = issue;
     const { at_least, likely, at_most } = await estimateAll([request], this.tools.dependencies);
-    await emit('started', { instance_id, k: request.k, verifiers: [...names], preset, at_least, likely, at_most });
+    const { instance_id } = issue;
+    await emit('started', { instance_id, k, verifiers: [...names], preset, at_least, likely, at_most });
 
-    const rule = requestedRule(request);
     const verifiers = deps.verifiers(names).map((verifier) => this.watch.verifier(verifier));
-    const work: Work = { runId: id, request, names, deps, verifiers, rule, record, emit, time };
+    const work: Work = { runId: id, request, names, deps, verifiers, rule: requestedRule(request), record, emit, time };
+    return await spending(deps.ledger, this.stages(work, signal));
+  }
+
+  private async stages(work: Work, signal: AbortSignal): Promise<RunResult> {
+    const { request, names, deps, verifiers, rule, record, emit } = work;
     let given = await this.candidates(work, signal);
     const tests = await this.tests(work, given.candidates, signal);
     let verified = await this.verify(work, given, { tests, before: {} }, signal);

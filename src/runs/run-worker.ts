@@ -1,5 +1,6 @@
 import type { LoggerService } from '@nestjs/common';
 import { pause } from '../core/async/time.js';
+import { spentOn } from '../core/budget/budget.js';
 import { failureOf, InterruptedError, stackOf } from '../core/errors/errors.js';
 import { isStoreOutage } from '../core/errors/unavailable.js';
 import { JobFailedError, LOST } from '../jobs/jobs.js';
@@ -10,7 +11,7 @@ import { type Emit, RunExecutor } from './run-dependencies.js';
 const LOOK_EVERY_MS = 1_000;
 
 type Told = (event: RunEvent) => void;
-type Ending = Partial<Pick<Run, 'status' | 'result' | 'failure'>>;
+type Ending = Partial<Pick<Run, 'status' | 'result' | 'failure' | 'spent'>>;
 
 interface RunWorkerTools {
   readonly store: RunStore;
@@ -125,7 +126,7 @@ export class RunWorker {
       const failure = failureOf(error, `Run ${run.id}`);
       if (failure.code === 'internal')
         this.tools.settings.logger.error(`${failure.message} ${stackOf(error)}`, { run_id: run.id });
-      return { status: 'failed', failure };
+      return { status: 'failed', failure, spent: spentOn(error) };
     }
   }
 }

@@ -1,4 +1,5 @@
 import { type Kysely, sql } from 'kysely';
+import type { Spent } from '../core/budget/budget.js';
 import { BadInputError } from '../core/errors/errors.js';
 import { RunIdSource } from '../core/identifier.js';
 import {
@@ -18,7 +19,7 @@ import {
 } from '../ports/benchmark-store.js';
 import { hasEnded, type OpenRun, type Run, RunStatus } from '../ports/run-store.js';
 import type { BenchmarksTable, Database, GradesTable, RunsTable, StoreDialect } from './schema.js';
-import { requestColumns } from './run-rows.js';
+import { columnsOf, requestColumns } from './run-rows.js';
 import { keyText, type StoreGuard } from './statements.js';
 
 const RUN_COLUMNS = [
@@ -231,8 +232,8 @@ export class KyselyBenchmarkStore extends BenchmarkStore {
     await this.guard.run(() => update.execute());
   }
 
-  override async ask(runId: string, request: Run['request']): Promise<void> {
-    const columns = { ...requestColumns(request), updated_at: Date.now() };
+  override async ask(runId: string, request: Run['request'], spent: Spent): Promise<void> {
+    const columns = { ...requestColumns(request), ...columnsOf({ spent }) };
     await this.guard.run(() =>
       this.db.transaction().execute(async (trx) => {
         const own = trx.updateTable('runs').set(columns).where('id', '=', keyText(runId)).where('alone', '=', 1);

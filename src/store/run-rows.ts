@@ -61,9 +61,12 @@ function answerOf(result: unknown): string | null {
   return answer.success ? JSON.stringify(answer.data) : null;
 }
 
-export function runOf(row: StateRow & Pick<RunDocumentsTable, 'request' | 'result'>): Run {
+export function runOf(
+  row: StateRow & Pick<RunsTable, 'tokens' | 'cost_usd'> & Pick<RunDocumentsTable, 'request' | 'result'>,
+): Run {
   return {
     ...stateOf(row),
+    ...(row.tokens === null ? {} : { spent: { tokens: row.tokens, usd: row.cost_usd } }),
     request: JSON.parse(row.request) as Run['request'],
     result: row.result === null ? null : (JSON.parse(row.result) as Run['result']),
   };
@@ -119,12 +122,13 @@ function asColumns({ name, tags, ...brief }: ReturnType<typeof briefOfRequest>) 
 }
 
 /** The changed columns; a run that is not running has no owner. */
-export function columnsOf({ status, result, failure }: Partial<Run>): Partial<RunsTable> {
+export function columnsOf({ status, result, failure, spent }: Partial<Run>): Partial<RunsTable> {
   return {
     updated_at: Date.now(),
     ...(status === undefined ? {} : { status }),
     ...(status === undefined || status === 'running' ? {} : { owner: null }),
     ...(result === undefined ? {} : { ...briefOfResult(result), answer: answerOf(result) }),
+    ...(spent === undefined ? {} : { tokens: spent.tokens, cost_usd: spent.usd }),
     ...(failure === undefined ? {} : { failure: failure === null ? null : JSON.stringify(failure) }),
   };
 }

@@ -125,7 +125,7 @@ export class KyselyRunStore extends RunStore {
 
   override update(
     id: string,
-    change: Partial<Pick<Run, 'status' | 'result' | 'failure'>>,
+    change: Partial<Pick<Run, 'status' | 'result' | 'failure' | 'spent'>>,
     onlyIf: RunGuard = {},
   ): Promise<boolean> {
     return this.write(async (trx) => {

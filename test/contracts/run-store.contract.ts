@@ -192,8 +192,10 @@ export function runStoreContract(name: string, open: () => Promise<RunStore>): v
       const store = await open();
       const { id } = (await store.create('key', 1)).run;
       const failure = { code: 'engine-unavailable', message: 'no Docker', next: 'start it' };
-      await store.update(id, { status: 'failed', failure });
-      expect(await store.get(id)).toMatchObject({ status: 'failed', failure, result: null });
+      const spent = { tokens: 7, usd: 0.5 };
+      await store.update(id, { status: 'failed', failure, spent });
+      expect(await store.get(id)).toMatchObject({ status: 'failed', failure, result: null, spent });
+      expect((await store.list(1, null)).runs).toMatchObject([{ tokens: 7, cost_usd: 0.5 }]);
       await store.update(id, { status: 'queued', failure: null });
       await store.update(id, { status: 'done', result: { patch: null } });
       expect(await store.get(id)).toMatchObject({ status: 'done', failure: null, result: { patch: null } });

@@ -125,14 +125,8 @@ export class MemoryRunStore extends RunStore {
   override async update(id: string, change: Partial<Run>, onlyIf: RunGuard = {}): Promise<boolean> {
     const entry = this.entries.get(id);
     if (entry === undefined || !holds(onlyIf, entry)) return false;
-    const { status, result, failure } = change;
-    entry.run = {
-      ...entry.run,
-      updated_at: new Date().toISOString(),
-      ...(status === undefined ? {} : { status }),
-      ...(result === undefined ? {} : { result: copy(result) }),
-      ...(failure === undefined ? {} : { failure }),
-    };
+    const { status, failure } = change;
+    entry.run = { ...entry.run, updated_at: new Date().toISOString(), ...copy(change) };
     if (status === undefined) return true;
     if (status !== 'running') entry.owner = null;
     this.journal(entry, STATUS_EVENT, { status, failure: failure ?? null });
@@ -183,10 +177,11 @@ export class MemoryRunStore extends RunStore {
   }
 
   private summaries(): RunSummary[] {
-    return [...this.entries.values()].map(({ benchmark, run: { request, result, ...state } }) => ({
+    return [...this.entries.values()].map(({ benchmark, run: { request, result, spent, ...state } }) => ({
       ...state,
       ...briefOfRequest(request),
       ...briefOfResult(result),
+      ...(spent === undefined ? {} : { tokens: spent.tokens, cost_usd: spent.usd }),
       benchmark: benchmark?.id ?? null,
       arm: benchmark?.arm ?? null,
     }));

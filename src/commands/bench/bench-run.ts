@@ -10,6 +10,7 @@ import {
   samplingEnds,
   type Tally,
 } from '../../benchmarks/plan.js';
+import { spentOn } from '../../core/budget/budget.js';
 import { BestkError, EXIT, InterruptedError } from '../../core/errors/errors.js';
 import { contentKey } from '../../core/identifier.js';
 import type { RunRequest } from '../../core/run/run-request.js';
@@ -135,7 +136,7 @@ async function allocated(
 ): Promise<readonly SetItem[]> {
   const asked = await Promise.all(items.map(askable));
   const spentBefore = tallyOf(before);
-  const requests = await allocate(asked.flat(), {
+  const granted = await allocate(asked.flat(), {
     atOnce: plan.concurrency,
     budget: allocationBudget(arm),
     stop: ({ tokens, usd }) => {
@@ -148,17 +149,17 @@ async function allocated(
         return (await runOne(app, one, signal)).result;
       } catch (error) {
         // The failure is reported when the instance itself runs.
-        if (error instanceof BestkError && !(error instanceof InterruptedError)) return null;
+        if (error instanceof BestkError && !(error instanceof InterruptedError)) return { spent: spentOn(error) };
         throw error;
       }
     },
   });
-  const rollouts = requests.reduce((sum, { k }) => sum + k, 0);
-  printProgress(`Arm ${arm.name}: ${rollouts} rollouts for ${requests.length} instances`);
-  const left = [...requests];
+  const rollouts = granted.reduce((sum, { request }) => sum + request.k, 0);
+  printProgress(`Arm ${arm.name}: ${rollouts} rollouts for ${granted.length} instances`);
+  const left = [...granted];
   return items.map((item, index) => {
-    const request = asked[index]?.length === 0 ? undefined : left.shift();
-    return request === undefined ? item : { ...item, request: () => request };
+    const given = asked[index]?.length === 0 ? undefined : left.shift();
+    return given === undefined ? item : { ...item, request: () => given.request, paid: given.paid };
   });
 }
 

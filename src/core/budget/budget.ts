@@ -109,6 +109,28 @@ export interface Spent {
 
 const NOTHING: Amount = { tokens: 0, usd: 0 };
 
+const spentOnErrors = new WeakMap<object, Spent>();
+
+/** Notes on an error what the work that ended with it had spent. */
+export function noteSpent(error: unknown, spent: Spent | undefined): void {
+  if (error instanceof Error && spent !== undefined && spent.tokens > 0) spentOnErrors.set(error, spent);
+}
+
+/** Notes on an error of this work what the ledger has spent by then. */
+export async function spending<T>(ledger: Pick<BudgetLedger, 'spent'>, work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    noteSpent(error, ledger.spent());
+    throw error;
+  }
+}
+
+/** What the work that ended with this error had spent; undefined = unknown, or nothing. */
+export function spentOn(error: unknown): Spent | undefined {
+  return error instanceof Error ? spentOnErrors.get(error) : undefined;
+}
+
 /**
  * Tokens and money of one part of a run. An answer counts whether it is paid now or was paid earlier and stored, so
  * that a resumed run does not get its budget twice: what the part spent before it was resumed is consumed first, as

@@ -43,7 +43,10 @@ class ScriptedRuns extends Jobs {
   private readonly underWay: Promise<void>[] = [];
   play: (ran: Ran) => Promise<boolean | null> = () => Promise.resolve(true);
 
-  constructor(private readonly costOfRollout: number) {
+  constructor(
+    private readonly costOfRollout: number,
+    private readonly costOfVerifying: number,
+  ) {
     super();
   }
 
@@ -72,12 +75,13 @@ class ScriptedRuns extends Jobs {
     this.ran.push(ran);
     const { k, issue } = request;
     const rollouts = Array.from({ length: k }, (_, index) => rolloutOf(issue.instance_id, index + 1));
-    const cost_usd = ran.samples ? k * this.costOfRollout : 0;
+    const cost_usd = k * this.costOfRollout + (ran.samples ? 0 : this.costOfVerifying);
     const usage = { ...runResult().usage, tokens: k, cost_usd };
     const isDone = await this.play(ran);
     if (isDone === null) return;
     const result: RunResult = { ...runResult(), rollouts, usage };
-    await store.runs.update(id, isDone ? { status: 'done', result } : { status: 'failed' });
+    const spent = { tokens: k, usd: cost_usd };
+    await store.runs.update(id, isDone ? { status: 'done', result } : { status: 'failed', spent });
     this.ended.ring();
   }
 
@@ -118,7 +122,7 @@ class Bench {
   ) {}
 
   /** A benchmark of as many issues; an arm is told by its seed. */
-  static async open(sent: object, issues: number, costOfRollout = 1): Promise<Bench> {
+  static async open(sent: object, issues: number, costOfRollout = 1, costOfVerifying = 0): Promise<Bench> {
     const bench = readSentBench({ concurrency: 1, grade: false, ...sent });
     const made = { title: 'Greedy', hash: '', submitter: '' };
     const { id } = await store.benchmarks.create(globalThis.crypto.randomUUID(), made);
@@ -132,7 +136,7 @@ class Bench {
       }
     }
     await store.benchmarks.begin(id, { ...bench, instances, skipped: [] }, {});
-    return new Bench(id, new ScriptedRuns(costOfRollout));
+    return new Bench(id, new ScriptedRuns(costOfRollout, costOfVerifying));
   }
 
   /** Drives it to its end, or until the signal aborts. */
@@ -141,8 +145,8 @@ class Bench {
     const sandbox = new FakeSandbox(() => exited(0));
     const setup = (): Promise<string> => Promise.resolve(settings);
     const benchmarks = Object.create(store.benchmarks) as BenchmarkStore;
-    benchmarks.ask = async (id, request) => {
-      await store.benchmarks.ask(id, request);
+    benchmarks.ask = async (id, ...asked) => {
+      await store.benchmarks.ask(id, ...asked);
       this.asked.push(id);
     };
     const tools = { benchmarks, runs: store.runs, results, sandbox, jobs: runs, setup };
@@ -200,6 +204,24 @@ describe('greedy arms of a service', () => {
       ...{ status: 'done', note: 'the budget of 10 US dollars is spent' },
       runs: ['arm-1 issue-1 done 1', 'arm-2 issue-1 queued 1', 'arm-1 issue-2 queued 1', 'arm-2 issue-2 queued 1'],
     });
+  });
+
+  it('count what they sampled of issues that are not verified yet beside the runs that ended', async () => {
+    const bench = await Bench.open({ arms: [greedy(1, { budget: { rollouts: 3 } })], budget: { usd: 9 } }, 3, 1, 3);
+    await bench.drive();
+    expect(await bench.end()).toMatchObject({
+      note: 'the budget of 9 US dollars is spent',
+      runs: ['arm-1 issue-1 done 1', 'arm-1 issue-2 done 1', 'arm-1 issue-3 queued 1'],
+    });
+  });
+
+  it.each([true, false])('count runs that failed (sampling: %p), like arms that share rollouts equally', async (is) => {
+    const arms = is ? [greedy(1)] : [{ name: 'arm-1', seed: 1, k: 1 }];
+    const bench = await Bench.open({ arms, budget: { usd: 2 } }, 3);
+    bench.runs.play = ({ samples }) => Promise.resolve(samples && !is);
+    await bench.drive();
+    expect(await bench.end()).toMatchObject({ note: 'the budget of 2 US dollars is spent' });
+    expect(bench.runs.ran).toHaveLength(2);
   });
 
   it('repeat their decisions after a kill, whatever was spent and failed meanwhile', async () => {

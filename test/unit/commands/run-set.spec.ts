@@ -6,7 +6,9 @@ import type { App } from '../../../src/commands/command.js';
 import { AgentRuns } from '../../../src/commands/mcp/tools.js';
 import { registerGrade } from '../../../src/commands/grade.js';
 import { registerRescore } from '../../../src/commands/rescore.js';
+import { runSet, type SetTold } from '../../../src/commands/run-set.js';
 import { registerSelect } from '../../../src/commands/select.js';
+import { noteSpent } from '../../../src/core/budget/budget.js';
 import { RunRequest } from '../../../src/core/run/run-request.js';
 import type { RunResult } from '../../../src/core/run/run-result.js';
 import { ImportedFolder } from '../../../src/io/saved-runs/imported-folder.js';
@@ -84,6 +86,29 @@ const lines = (name: string): unknown[] =>
     .split('\n')
     .filter(Boolean)
     .map((line) => JSON.parse(line) as unknown);
+
+it('counts what is paid before its instances run, and what failed ones have paid', async () => {
+  const executor = new ScriptedExecutor(({ request }) => {
+    const error = new EngineUnavailableError('none');
+    const { instance_id } = RunRequest.parse(request).issue;
+    noteSpent(error, instance_id === 'demo-1' ? { tokens: 30, usd: 3 } : undefined);
+    return Promise.reject(error);
+  });
+  const own = processOn(new MemoryRunStore(), executor);
+  const app = { setup: () => Promise.resolve('s'), close: own.shutdown, runs: own.runs, worker: own.worker };
+  const seen: object[] = [];
+  const stop = ({ spent }: SetTold): null => {
+    seen.push({ ...spent });
+    return null;
+  };
+  const items = ['demo-1', 'demo-2', 'demo-3'].map((instance_id) => {
+    return { instance_id, request: () => RunRequest.parse(givenRequest(instance_id)), paid: { tokens: 10, usd: null } };
+  });
+  const set = { command: 'c', out: folder, parallel: 1, labels: () => Promise.resolve(null), stop };
+  const { spent } = await runSet(app as unknown as App, items, set);
+  const first = { tokens: 50, usd: 3 };
+  expect([...seen, spent]).toEqual([{ tokens: 30, usd: 0 }, first, first, first]);
+});
 
 describe('a set of issues', () => {
   it('names the issues without candidates, and is a set whatever their number', async () => {

@@ -6,9 +6,11 @@ import type { Job, JobHandler } from '../../../src/jobs/jobs.js';
 import { GptTokenizer } from '../../../src/models/llm-clients.js';
 import { MarkdownPromptLibrary } from '../../../src/models/prompts/prompt-library.js';
 import { UNTRACED } from '../../../src/ports/telemetry.js';
+import { ModelUnavailableError } from '../../../src/core/errors/unavailable.js';
+import { PipelineExecutor } from '../../../src/runs/execute-run.js';
 import { PartHandlers } from '../../../src/runs/job-handlers.js';
 import type { RunDependencies } from '../../../src/runs/run-dependencies.js';
-import { RunSettings } from '../../../src/runs/run-worker.js';
+import { RunSettings, RunWorker } from '../../../src/runs/run-worker.js';
 import { dependenciesOf, type DependencyTools } from '../../../src/runs/spread-run.js';
 import { FakeLlmClient } from '../../fakes/fake-llm-client.js';
 import { MemoryResultStore } from '../../fakes/memory-result-store.js';
@@ -32,12 +34,12 @@ const ALL = { tokens: 799_900, usd: 0 };
  * A run whose processes come and go: each execution is alone, or has another process that does its parts.
  * @param crowded something takes all of the budget from the first step of the first part to its end
  */
-async function world({ crowded = false, settings: more = {} } = {}) {
+async function world({ crowded = false, judgeIsDown = false, settings: more = {} } = {}) {
   const runs = new MemoryRunStore();
   const request = RunRequest.parse({
     issue: calculatorIssue,
     k: 2,
-    verifiers: ['ef:agent'],
+    verifiers: [judgeIsDown ? 'ef' : 'ef:agent'],
     budget: { tokens: 1_000_000 },
   });
   const { run } = await runs.create('key', z.json().parse(request));
@@ -46,6 +48,7 @@ async function world({ crowded = false, settings: more = {} } = {}) {
   let isCrowded = crowded;
   const llm = new FakeLlmClient(({ messages, purpose }) => {
     if (isCrowded) void probe.take(ALL, { tokens: null, usd: null });
+    if (judgeIsDown && purpose === 'judge') return new ModelUnavailableError('down');
     if (messages.length === 2) return does(`look at ${purpose}`);
     return purpose === 'agent' ? says(`Done.\n${finish}`) : JUDGED;
   });
@@ -90,7 +93,19 @@ async function world({ crowded = false, settings: more = {} } = {}) {
     return verdicts?.[0];
   };
   const spent = () => probe.take(NOTHING, { tokens: -1, usd: null });
-  return { llm, execution, rollout, judged, spent };
+  /** The whole run, by a worker. */
+  const ended = async () => {
+    const executor = new PipelineExecutor({
+      ...ports,
+      prompts: new MarkdownPromptLibrary(),
+      dependencies,
+      version: '',
+    });
+    await new RunWorker({ store: runs, executor, settings, owner: 'test/1', isAlive: () => true }).work(run.id, signal);
+    const { status, spent: known } = (await runs.get(run.id)) ?? {};
+    return { status, spent: known };
+  };
+  return { llm, execution, rollout, judged, spent, ended };
 }
 
 it.each([
@@ -140,3 +155,11 @@ it.each([0, 1])(
     expect(counted()).toEqual(before);
   },
 );
+
+it('a run that fails tells what it has paid for', async () => {
+  const { llm, ended } = await world({ judgeIsDown: true });
+  const { status, spent } = await ended();
+  const paid = llm.requests.filter(({ purpose }) => purpose === 'agent').length * COST;
+  expect(paid).toBeGreaterThan(0);
+  expect({ status, spent }).toEqual({ status: 'failed', spent: { tokens: paid, usd: null } });
+});

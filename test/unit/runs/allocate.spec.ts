@@ -1,7 +1,6 @@
 import { type RunRequest, runRequest } from '../../../src/core/run/run-request.js';
 import type { Rollout } from '../../../src/core/run/rollout.js';
-import type { RunResult } from '../../../src/core/run/run-result.js';
-import { allocate, type AllocateOptions } from '../../../src/runs/allocate.js';
+import { allocate, type AllocateOptions, type Sampled } from '../../../src/runs/allocate.js';
 import { standingOf } from '../../../verifiers/hybrid/look-ahead.js';
 import { calcPatch, calculatorIssue } from '../../fixtures/calculator.js';
 import { runResult } from '../../fixtures/runs.js';
@@ -25,18 +24,20 @@ async function played(
   more: object = {},
 ) {
   const sampled: string[] = [];
-  const sample = (request: RunRequest): Promise<RunResult | null> => {
+  const sample = (request: RunRequest): Promise<Sampled> => {
     const { issue, k } = request;
     const id = issue.instance_id;
     expect(request).toMatchObject({ verifiers: [], refine: 0, k0: null });
     sampled.push(`${id} ${k}`);
     const rollouts = Array.from((scripts[id] ?? '').slice(0, k), (name, index) => rolloutOf(id, index + 1, name));
     const usage = { ...runResult().usage, tokens: k * (tokens[id] ?? 100), cost_usd: null };
-    return Promise.resolve(scripts[id] === '' ? null : { ...runResult(), rollouts, usage });
+    const spent = { tokens: usage.tokens, usd: null };
+    return Promise.resolve(scripts[id] === '' ? { spent } : { ...runResult(), rollouts, usage });
   };
   const all = { atOnce: 1, budget: NO_LIMIT, sample, stop: () => false, ...options };
-  const asked = await allocate(requestsOf(scripts, more), all);
-  return { sampled, rollouts: asked.map(({ k }) => k), asked };
+  const granted = await allocate(requestsOf(scripts, more), all);
+  const asked = granted.map(({ request }) => request);
+  return { sampled, rollouts: asked.map(({ k }) => k), asked, paid: granted.map(({ paid }) => paid.tokens) };
 }
 
 function rolloutOf(instance_id: string, number: number, name: string): Rollout {
@@ -93,6 +94,18 @@ describe('allocating rollouts', () => {
     expect(sampled).toHaveLength(5);
     expect(rollouts.reduce((sum, k) => sum + k, 0)).toBe(5);
     expect(asked[0]).toMatchObject({ verifiers: null, k0: null, issue: { instance_id: 'one' } });
+  });
+
+  it('counts what was paid for rollouts that failed', async () => {
+    const scripts = { none: '', one: 'abcdef' };
+    const { sampled, paid } = await played(scripts, {
+      tokens: { none: 1_000 },
+      budget: { ...NO_LIMIT, tokens: 1_100 },
+    });
+    expect([sampled, paid]).toEqual([
+      ['none 1', 'one 1'],
+      [1_000, 100],
+    ]);
   });
 
   it('decides the same again from the same results, however often it is broken off', async () => {
