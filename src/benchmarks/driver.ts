@@ -117,7 +117,21 @@ class Drive {
    * @throws the failure that prevented an issue from being graded
    */
   async toEnd(): Promise<void> {
-    const { tools, driven, signal } = this;
+    const failing = new AbortController();
+    try {
+      await this.untilStopped(AbortSignal.any([this.signal, failing.signal]));
+    } catch (error) {
+      failing.abort(error);
+      throw error;
+    } finally {
+      // The issues that are being graded would otherwise be graded again beside this.
+      await Promise.all(this.grading.values());
+    }
+  }
+
+  /** @param signal aborts grading */
+  private async untilStopped(signal: AbortSignal): Promise<void> {
+    const { tools, driven } = this;
     const { benchmarks, ended } = tools;
     using leaving = abortedAtEnd(signal);
     await this.count(await benchmarks.counts(driven.id));
@@ -127,21 +141,20 @@ class Drive {
       rings = ended.rings;
       if (this.failure !== null) throw this.failure.error;
       const benchmark = await benchmarks.get(driven.id);
-      if (benchmark?.status !== 'running' || benchmark.setup !== driven.setup) break;
+      if (benchmark?.status !== 'running' || benchmark.setup !== driven.setup) return;
       const counts = await benchmarks.counts(driven.id);
       const now = `${JSON.stringify(counts)} ${this.grading.size} ${this.allocating.size}`;
       if (now === seen) continue;
-      if (await this.look(counts)) return;
+      if (await this.look(counts, signal)) return;
       seen = now;
     }
-    await Promise.all(this.grading.values());
   }
 
   /**
    * One pass over the benchmark's state, at a cost that does not grow with the benchmark.
    * @returns whether the benchmark is done
    */
-  private async look(counts: readonly BenchmarkCount[]): Promise<boolean> {
+  private async look(counts: readonly BenchmarkCount[], signal: AbortSignal): Promise<boolean> {
     const { benchmarks } = this.tools;
     const { id, plan } = this.driven;
     const open = counts.filter(({ status }) => !hasEnded(status));
@@ -151,7 +164,8 @@ class Drive {
     const note = reasonToStop(plan, this.tally());
     if (note === null && waiting > 0) await this.begin(Math.max(0, plan.concurrency - underWay));
     const gradable = this.isGraded ? await benchmarks.gradable(id) : [];
-    for (const [instance, own] of grouped(gradable, ({ instance_id }) => instance_id)) this.grade(instance, own);
+    for (const [instance, own] of grouped(gradable, ({ instance_id }) => instance_id))
+      this.grade(instance, own, signal);
     if (underWay > 0 || this.isBusy || (note === null && waiting > 0)) return false;
     await benchmarks.change(id, { status: 'done', note: waiting === 0 ? null : note }, ['running']);
     return true;
@@ -242,11 +256,11 @@ class Drive {
   }
 
   /** Grades an issue's runs, all of which have ended: no label exists while a selection for that issue may still be made. */
-  private grade(instance: string, runs: readonly BenchmarkRun[]): void {
+  private grade(instance: string, runs: readonly BenchmarkRun[], signal: AbortSignal): void {
     const isSealed = (this.driven.sealed[instance]?.tests ?? null) !== null;
     if (!isSealed || this.grading.has(instance)) return;
     const done = runs.filter(({ status }) => status === 'done');
-    const graded = this.places(() => this.gradeRuns(instance, done))
+    const graded = this.places(() => this.gradeRuns(instance, done, signal))
       .catch((error: unknown) => {
         this.failure ??= { error };
       })
@@ -257,8 +271,9 @@ class Drive {
     this.grading.set(instance, graded);
   }
 
-  private async gradeRuns(instance: string, runs: readonly BenchmarkRun[]): Promise<void> {
-    const { tools, signal, driven } = this;
+  private async gradeRuns(instance: string, runs: readonly BenchmarkRun[], signal: AbortSignal): Promise<void> {
+    const { tools, driven } = this;
+    signal.throwIfAborted();
     const { grade } = driven.plan;
     const asked = await Promise.all(runs.map(async (run) => ({ run, ...readRun(await tools.runs.get(run.id)) })));
     const [first] = asked;
