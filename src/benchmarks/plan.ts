@@ -190,8 +190,8 @@ export function checkDollars(
   const agent = typeof given === 'object' ? given : { model: given };
   const saved = (is: boolean): readonly [] | null => (is ? [] : null);
   const asked = { agent, agents: agents ?? null, candidates: saved(has.candidates), tests: saved(has.tests) };
-  if (budget.usd !== undefined) checkPrices('budget.usd', asked, judges ?? checks.defaults, checks);
-  if (own?.usd !== undefined) checkPrices(`arms.${name}.budget.usd`, asked, [], checks);
+  checkPrices({ field: 'budget.usd', budget }, asked, judges ?? checks.defaults, checks);
+  checkPrices({ field: `arms.${name}.budget.usd`, budget: own }, asked, [], checks);
 }
 
 /** Supplied input of an issue in an arm; null = it is generated. */

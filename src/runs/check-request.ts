@@ -42,21 +42,26 @@ export function checkRequest(request: RunRequest, dependencies: RunChecks): read
       'Set BESTK_AGENT_MODEL (and OPENAI_BASE_URL), name the model of each agent, or supply candidates.',
     );
   }
-  if ((request.budget?.usd ?? null) !== null) checkPrices('budget.usd', request, names, dependencies);
+  checkPrices({ field: 'budget.usd', budget: request.budget }, request, names, dependencies);
   return names;
+}
+
+interface DollarLimit {
+  readonly field: string;
+  readonly budget: { readonly usd?: number | null | undefined } | null | undefined;
 }
 
 /**
  * A limit in dollars cannot be enforced for models without a known price.
- * @param field the limit
- * @throws BadInputError
+ * @throws BadInputError naming the field
  */
 export function checkPrices(
-  field: string,
+  { field, budget }: DollarLimit,
   asked: Asked,
   names: readonly VerifierName[],
   dependencies: RunChecks,
 ): void {
+  if ((budget?.usd ?? null) === null) return;
   const unpriced = modelsOf(dependencies, asked, names).find((model) => priceOf(model, dependencies.prices) === null);
   if (unpriced === undefined) return;
   throw new BadInputError(
