@@ -271,21 +271,6 @@ describe('a benchmark over HTTP', () => {
     expect((await store.runs.list(100, null)).runs.some(({ benchmark }) => benchmark === id)).toBe(false);
   });
 
-  it('stays cancelled if it is cancelled before it is accepted, and cannot be resumed', async () => {
-    const begin = store.benchmarks.begin.bind(store.benchmarks);
-    store.benchmarks.begin = async (id, ...plan) => {
-      expect(await post(id, 'cancel')).toBe(202);
-      return begin(id, ...plan);
-    };
-    const from = asked.length;
-    const answer = await send([BENCH, ...ROWS, ...CANDIDATES]);
-    store.benchmarks.begin = begin;
-    const { id, status } = (await answer.json()) as { id: string; status: string };
-    expect([status, await post(id, 'resume'), (await get(id)).status]).toEqual(['cancelled', 409, 'cancelled']);
-    expect((await checkedFetch(`${server.url}/v1/benchmarks/${id}`, { method: 'DELETE' })).status).toBe(204);
-    expect(asked).toHaveLength(from);
-  });
-
   it('is followed by so many at most, like a run, and looked at once for all of them', async () => {
     const id = await accepted({ 'idempotency-key': 'followed' });
     const counts = store.benchmarks.counts.bind(store.benchmarks);
@@ -349,16 +334,6 @@ describe('a benchmark over HTTP', () => {
     ['a bench file alone', [BENCH], /has no rows/],
     ['a process setting', [{ arms: [{ name: 'a', settings: { BESTK_AGENT_MODEL: 'x' } }] }, ...ROWS], /settings/],
     ['a path', [{ arms: [{ name: 'a', combiner: '/etc/passwd' }] }, ...ROWS], /combiner/],
-    [
-      'dollars without the price of a model',
-      [{ ...BENCH, budget: { usd: 1 } }, ...ROWS, ...CANDIDATES],
-      /budget\.usd.*price of the model "judge" is not known/,
-    ],
-    [
-      'dollars of a greedy arm without the price of its model',
-      [{ arms: [{ name: 'a', agent: 'm', allocate: 'greedy', budget: { usd: 1 } }] }, ...ROWS],
-      /arms\.a\.budget\.usd.*price of the model "m" is not known/,
-    ],
     ['no JSON', [BENCH, '{"instance_id":'], /line 2.*is not JSON/],
     ['an unknown arm', [BENCH, ...ROWS, { arms: ['x'], candidate: {} }], /line 5.*names arm "x"/],
     ['candidates of who samples', [BENCH, ...ROWS, { arms: ['mine'], candidate: {} }], /samples its own/],
