@@ -73,6 +73,8 @@ export async function allocateArm(
     keep,
   });
   signal.throwIfAborted();
+  const paidFor = granted.flatMap(({ paid }, index) => (rows[index] ? [[rows[index].id, paid] as const] : []));
+  await tools.results.put(paidKey(id, arm), 'allocation', Object.fromEntries(paidFor));
   for (const [index, { request, paid }] of granted.entries()) {
     const row = rows[index];
     if (row !== undefined) await tools.benchmarks.ask(row.id, request, paid);
@@ -90,6 +92,38 @@ export async function spentOnSampling(
     if (!known.success) return last;
     last = known.data;
   }
+}
+
+export type SpentByArm = Allocation['spent'] & { readonly arm: string };
+
+/**
+ * What runs that wait to be repeated had spent beyond their rollouts: until they are handed over it is no reason to stop,
+ * as they do not pay it again.
+ */
+export async function spentBefore(
+  { benchmarks, results }: Pick<AllocationTools, 'benchmarks' | 'results'>,
+  { id, plan }: Pick<Allocated, 'id' | 'plan'>,
+): Promise<readonly SpentByArm[]> {
+  const before: SpentByArm[] = [];
+  for (const arm of plan.arms) {
+    const isGreedy = arm.allocate === 'greedy';
+    const paidFor = isGreedy ? Paid.safeParse(await results.get(paidKey(id, arm))).data : {};
+    if (paidFor === undefined) continue;
+    const waiting = await benchmarks.runs(id, { arm: arm.name, statuses: ['queued'], handed: false });
+    for (const { id: run, tokens, cost_usd } of waiting) {
+      const paid = paidFor[run] ?? { tokens: 0, usd: 0 };
+      const usd = Math.max(0, (cost_usd ?? 0) - (paid.usd ?? 0));
+      before.push({ arm: arm.name, tokens: Math.max(0, (tokens ?? 0) - paid.tokens), usd });
+    }
+  }
+  return before;
+}
+
+const Paid = z.record(z.string(), z.object({ tokens: z.number(), usd: z.number().nullable() }));
+
+/** Of what each run of an arm was paid for its rollouts. */
+function paidKey(id: string, arm: SentArm): string {
+  return `benchmark ${id} ${arm.name} paid for rollouts`;
 }
 
 const SpentOnSampling = z.object({ tokens: z.number(), usd: z.number() });

@@ -17,7 +17,7 @@ import { hasEnded, type RunStore } from '../ports/run-store.js';
 import type { Sandbox } from '../ports/sandbox.js';
 import { runCurve } from '../reports/benchmark/arms.js';
 import { jobOfRun } from '../runs/job-handlers.js';
-import { allocateArm, spentOnSampling } from './allocate-arm.js';
+import { allocateArm, spentBefore, type SpentByArm, spentOnSampling } from './allocate-arm.js';
 import { gradedIn, gradeOneOfMany, namedByArm } from './grade-arms.js';
 import { BenchmarkPlan, reasonToStop, samplingEnds, type SentArm, type Tally } from './plan.js';
 
@@ -161,7 +161,8 @@ class Drive {
     const waiting = runsIn(open.filter(({ handed }) => !handed));
     const underWay = runsIn(open) - waiting;
     await this.count(counts);
-    const note = reasonToStop(plan, this.tally());
+    let note = reasonToStop(plan, this.tally());
+    if (note !== null) note = reasonToStop(plan, this.tally(await spentBefore(this.tools, { id, plan })));
     if (note === null && waiting > 0) await this.begin(Math.max(0, plan.concurrency - underWay));
     const gradable = this.isGraded ? await benchmarks.gradable(id) : [];
     for (const [instance, own] of grouped(gradable, ({ instance_id }) => instance_id))
@@ -224,16 +225,17 @@ class Drive {
     this.counts = counts;
   }
 
-  /** Once a greedy arm's rollouts are all made, its runs count them, too: the larger sum is what the arm has spent. */
-  private tally(): Tally {
-    const sum = (key: keyof Spent): number => {
-      const ofArm = ({ name }: SentArm): number =>
-        this.counts.reduce((total, count) => total + (count.arm === name ? (count[key] ?? 0) : 0), 0);
-      return this.driven.plan.arms.reduce(
-        (total, arm) => total + Math.max(ofArm(arm), this.sampled.get(arm.name)?.[key] ?? 0),
-        0,
-      );
-    };
+  /**
+   * Once a greedy arm's rollouts are all made, its runs count them, too: the larger sum is what the arm has spent.
+   * @param without spending of runs that does not count
+   */
+  private tally(without: readonly SpentByArm[] = []): Tally {
+    const sum = (key: keyof Spent): number =>
+      this.driven.plan.arms.reduce((total, { name }) => {
+        const own = (of: readonly (SpentByArm | BenchmarkCount)[]): number =>
+          of.reduce((each, spent) => each + (spent.arm === name ? (spent[key] ?? 0) : 0), 0);
+        return total + Math.max(own(this.counts) - own(without), this.sampled.get(name)?.[key] ?? 0);
+      }, 0);
     return { failed: this.failed, tokens: sum('tokens'), usd: sum('usd') };
   }
 

@@ -171,6 +171,15 @@ export class Bench {
     this.runs.play = play;
   }
 
+  /** As the service does it. */
+  async resume(): Promise<void> {
+    for (const { id } of await this.store.benchmarks.runs(this.id, { statuses: ['failed', 'cancelled'] })) {
+      await this.store.benchmarks.hand(id, false);
+      await this.store.runs.update(id, { status: 'queued', failure: null });
+    }
+    await this.store.benchmarks.change(this.id, { status: 'running', note: null }, ['done', 'paused', 'cancelled']);
+  }
+
   async end(): Promise<object> {
     const { status, note } = (await this.store.benchmarks.get(this.id)) ?? {};
     const rows = await this.store.benchmarks.runs(this.id);

@@ -77,6 +77,22 @@ describe('greedy arms of a service', () => {
     expect(bench.runs.ran).toHaveLength(2);
   });
 
+  it.each([
+    ['greedy', greedy(1, { budget: { rollouts: 3 } }), 9],
+    ['equal', { name: 'arm-1', seed: 1, k: 1 }, 8],
+  ])('repeat what failed after a resume although it had spent the budget (%s)', async (_allocate, arm, usd) => {
+    const bench = await open({ arms: [arm], budget: { usd } }, 3, 1, 3);
+    bench.runs.play = ({ samples }) => Promise.resolve(samples);
+    await bench.drive();
+    const note = `the budget of ${usd} US dollars is spent`;
+    const runs = (status: string): string[] => [`arm-1 issue-1 ${status} 1`, `arm-1 issue-2 ${status} 1`];
+    expect(await bench.end()).toEqual({ status: 'done', note, runs: [...runs('failed'), 'arm-1 issue-3 queued 1'] });
+    await bench.resume();
+    bench.runs.play = () => Promise.resolve(true);
+    await bench.drive();
+    expect(await bench.end()).toEqual({ status: 'done', note, runs: [...runs('done'), 'arm-1 issue-3 queued 1'] });
+  });
+
   it('repeat their decisions after a kill, whatever was spent and failed meanwhile', async () => {
     const arms = [{ name: 'arm-1', seed: 1, k: 1 }, greedy(2)];
     const bench = await open({ arms, budget: { usd: 1_000 } }, 2);
