@@ -19,7 +19,7 @@ import {
 } from '../ports/benchmark-store.js';
 import { hasEnded, type OpenRun, type Run, RunStatus } from '../ports/run-store.js';
 import type { BenchmarksTable, Database, GradesTable, RunsTable, StoreDialect } from './schema.js';
-import { columnsOf, requestColumns } from './run-rows.js';
+import { columnsOf, requestColumns, spentColumns } from './run-rows.js';
 import { keyText, type StoreGuard } from './statements.js';
 
 const RUN_COLUMNS = [
@@ -233,10 +233,14 @@ export class KyselyBenchmarkStore extends BenchmarkStore {
   }
 
   override async ask(runId: string, request: Run['request'], spent: Spent): Promise<void> {
-    const columns = { ...requestColumns(request), ...columnsOf({ spent }) };
+    const columns = { ...requestColumns(request), ...columnsOf({}) };
     await this.guard.run(() =>
       this.db.transaction().execute(async (trx) => {
-        const own = trx.updateTable('runs').set(columns).where('id', '=', keyText(runId)).where('alone', '=', 1);
+        const own = trx
+          .updateTable('runs')
+          .set((eb) => ({ ...columns, ...spentColumns(eb, spent) }))
+          .where('id', '=', keyText(runId))
+          .where('alone', '=', 1);
         const { numUpdatedRows: asked } = await own.where('status', 'in', ['queued', 'cancelled']).executeTakeFirst();
         if (asked === 0n) return;
         const document = trx.updateTable('run_documents').set({ request: JSON.stringify(request) });

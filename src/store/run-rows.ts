@@ -1,6 +1,7 @@
 import { keyText } from './statements.js';
 import type { Expression, ExpressionBuilder, Kysely } from 'kysely';
 import { z } from 'zod';
+import type { Spent } from '../core/budget/budget.js';
 import { BadInputError } from '../core/errors/errors.js';
 import { contentKey } from '../core/identifier.js';
 import { asJson } from '../core/json.js';
@@ -122,14 +123,22 @@ function asColumns({ name, tags, ...brief }: ReturnType<typeof briefOfRequest>) 
 }
 
 /** The changed columns; a run that is not running has no owner. */
-export function columnsOf({ status, result, failure, spent }: Partial<Run>): Partial<RunsTable> {
+export function columnsOf({ status, result, failure }: Partial<Run>): Partial<RunsTable> {
   return {
     updated_at: Date.now(),
     ...(status === undefined ? {} : { status }),
     ...(status === undefined || status === 'running' ? {} : { owner: null }),
     ...(result === undefined ? {} : { ...briefOfResult(result), answer: answerOf(result) }),
-    ...(spent === undefined ? {} : { tokens: spent.tokens, cost_usd: spent.usd }),
     ...(failure === undefined ? {} : { failure: failure === null ? null : JSON.stringify(failure) }),
+  };
+}
+
+/** What a run is known to have come to. A later attempt may fail before it has counted what an earlier one paid. */
+export function spentColumns(eb: ExpressionBuilder<Database, 'runs'>, { tokens, usd }: Spent) {
+  const isMore = eb(eb.fn.coalesce('tokens', eb.val(-1)), '<=', tokens);
+  return {
+    tokens: eb.case().when(isMore).then(tokens).else(eb.ref('tokens')).end(),
+    cost_usd: eb.case().when(isMore).then(usd).else(eb.ref('cost_usd')).end(),
   };
 }
 

@@ -19,7 +19,17 @@ import {
 } from '../ports/run-store.js';
 import type { Database, RunDocumentsTable, RunsTable, StoreDialect } from './schema.js';
 import { castText, journalStatus, KyselyRunJournal, statusData } from './run-journal.js';
-import { censusOf, columnsOf, freshRun, listRuns, newRow, OVERVIEW_COLUMNS, overviewOf, runOf } from './run-rows.js';
+import {
+  censusOf,
+  columnsOf,
+  freshRun,
+  listRuns,
+  newRow,
+  OVERVIEW_COLUMNS,
+  overviewOf,
+  runOf,
+  spentColumns,
+} from './run-rows.js';
 import { keyText, type StoreGuard } from './statements.js';
 
 const OPEN: readonly RunStatus[] = ['queued', 'running'];
@@ -129,8 +139,9 @@ export class KyselyRunStore extends RunStore {
     onlyIf: RunGuard = {},
   ): Promise<boolean> {
     return this.write(async (trx) => {
-      const { status, result } = change;
+      const { status, result, spent } = change;
       let query = trx.updateTable('runs').set(columnsOf(change)).where('id', '=', keyText(id));
+      if (spent !== undefined && result === undefined) query = query.set((eb) => spentColumns(eb, spent));
       if (onlyIf.statuses !== undefined) query = query.where('status', 'in', onlyIf.statuses);
       if (onlyIf.owner !== undefined) query = query.where('owner', '=', onlyIf.owner);
       if (status !== undefined) query = query.set((eb) => ({ last_seq: eb('last_seq', '+', 1) }));

@@ -79,6 +79,17 @@ export function benchmarkStoreContract(name: string, open: () => Promise<Stores>
       expect([second.benchmarks.map(({ id }) => id), second.next]).toEqual([ids.slice(2), null]);
     });
 
+    it('asks anew for a run that waits, and keeps what an earlier attempt of it came to', async () => {
+      const { id } = await store.create('key', NEW);
+      const run = await enlist(id, 'mine', 'demo-1');
+      const request = z.json().parse(givenRequest('demo-1'));
+      await store.ask(run, request, { tokens: 5, usd: 0.5 });
+      await runs.update(run, { status: 'failed', spent: { tokens: 9, usd: 0.75 } });
+      await runs.update(run, { status: 'queued', failure: null });
+      await store.ask(run, request, { tokens: 5, usd: 0.5 });
+      expect(await store.counts(id)).toMatchObject([{ status: 'queued', tokens: 9, usd: 0.75 }]);
+    });
+
     it('lists and counts its runs by arm, state and outcome', async () => {
       const { id } = await store.create('key', NEW);
       const other = (await store.create('other', NEW)).id;

@@ -202,6 +202,20 @@ export function runStoreContract(name: string, open: () => Promise<RunStore>): v
       expect(await store.size(id)).toBe(Buffer.byteLength('1{"patch":null}'));
     });
 
+    it('knows the most that the attempts of a run came to, until its result says what it came to', async () => {
+      const store = await open();
+      const { id } = (await store.create('key', 1)).run;
+      await store.update(id, { status: 'failed', spent: { tokens: 7, usd: 0.5 } });
+      await store.update(id, { status: 'failed', spent: { tokens: 6, usd: null } });
+      expect(await store.get(id)).toMatchObject({ spent: { tokens: 7, usd: 0.5 } });
+      await store.update(id, { status: 'failed', spent: { tokens: 8, usd: null } });
+      expect((await store.list(1, null)).runs).toMatchObject([{ tokens: 8, cost_usd: null }]);
+      const result = { selection: {}, usage: { tokens: 3, cost_usd: 0.25 } };
+      await store.update(id, { status: 'done', result });
+      expect((await store.list(1, null)).runs).toMatchObject([{ tokens: 3, cost_usd: 0.25 }]);
+      expect(await store.get(id)).toMatchObject({ spent: { tokens: 3, usd: 0.25 } });
+    });
+
     it('numbers a journal from 1 without holes, however many write at once', async () => {
       const store = await open();
       const { id } = (await store.create('key', 1)).run;

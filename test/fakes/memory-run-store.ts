@@ -126,7 +126,8 @@ export class MemoryRunStore extends RunStore {
     const entry = this.entries.get(id);
     if (entry === undefined || !holds(onlyIf, entry)) return false;
     const { status, failure } = change;
-    entry.run = { ...entry.run, updated_at: new Date().toISOString(), ...copy(change) };
+    const spent = spentAfter(entry.run, change);
+    entry.run = { ...entry.run, updated_at: new Date().toISOString(), ...copy(change), spent };
     if (status === undefined) return true;
     if (status !== 'running') entry.owner = null;
     this.journal(entry, STATUS_EVENT, { status, failure: failure ?? null });
@@ -186,6 +187,13 @@ export class MemoryRunStore extends RunStore {
       arm: benchmark?.arm ?? null,
     }));
   }
+}
+
+/** By the result if there is one; else the most of all attempts. */
+function spentAfter({ spent: before }: Run, { result, spent = before }: Partial<Run>): Run['spent'] {
+  if (result === undefined) return (spent?.tokens ?? -1) >= (before?.tokens ?? -1) ? spent : before;
+  const { tokens, cost_usd: usd } = briefOfResult(result);
+  return tokens === null ? undefined : { tokens, usd };
 }
 
 function pageOf(all: readonly RunSummary[], limit: number, before: string | null, listing: RunListing): RunPage {
