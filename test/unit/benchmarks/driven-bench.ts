@@ -59,11 +59,12 @@ class ScriptedRuns extends Jobs {
     const { k, issue } = request;
     const rollouts = Array.from({ length: k }, (_, index) => rolloutOf(issue.instance_id, index + 1));
     const cost_usd = k * this.costOfRollout + (ran.samples ? 0 : this.costOfVerifying);
-    const usage = { ...runResult().usage, tokens: k, cost_usd };
+    const tokens = cost_usd;
+    const usage = { ...runResult().usage, tokens, cost_usd };
     const isDone = await this.play(ran);
     if (isDone === null) return;
     const result: RunResult = { ...runResult(), rollouts, usage };
-    const spent = { tokens: k, usd: cost_usd };
+    const spent = { tokens, usd: cost_usd };
     await this.store.runs.update(id, isDone ? { status: 'done', result } : { status: 'failed', spent });
     this.ended.ring();
   }
