@@ -220,11 +220,13 @@ function timeOf(runs: readonly BenchmarkRun[]): string {
   return `${seconds(middle)} (${seconds(known.reduce((sum, each) => sum + each, 0))} in total)`;
 }
 
-function costOf({ standing: { cost_usd, tokens, selected, none } }: ArmKnown): string {
-  const ended = selected + none;
-  if (ended === 0) return '–';
-  if (cost_usd === null) return `${short(Math.round(tokens / ended))} tokens (${short(tokens)} in total)`;
-  return `${money(cost_usd / ended)} (${money(cost_usd)} in total)`;
+/** The mean of the runs that are done; the total has what was spent on others, too. */
+function costOf({ standing: { cost_usd, tokens }, done }: ArmKnown): string {
+  const known = done.flatMap((run) => (cost_usd === null ? run.tokens : run.cost_usd) ?? []);
+  if (known.length === 0) return '–';
+  const mean = known.reduce((sum, each) => sum + each, 0) / known.length;
+  if (cost_usd === null) return `${short(Math.round(mean))} tokens (${short(tokens)} in total)`;
+  return `${money(mean)} (${money(cost_usd)} in total)`;
 }
 
 /** The rows of the table: a label and each arm's value. */

@@ -60,13 +60,13 @@ describe('arms beside each other', () => {
         arms: [{ arm: 'x', ...known }, unknown],
       },
       { arms: [{ arm: 'x', issues: 4, selected: { ...share, issues: 4 }, points }] },
-      runs.filter(({ arm }) => arm === 'x'),
+      runs.filter(({ arm }) => arm === 'x').map((each) => ({ ...each, cost_usd: each.seconds && each.seconds / 10 })),
     );
     const said = Object.fromEntries(ARM_FACTS.map(([name, read]) => [name, arms.map(read)]));
     expect(said).toMatchObject({
       'Best@K: selected right': ['not graded', '75.0% (30.0 to 95.0)'],
       'Pass@1: a random candidate': ['not graded', '75.0% (30.0 to 95.0)'],
-      'Cost per issue': ['–', '$0.5000 ($2.00 in total)'],
+      'Cost per issue': ['–', '$0.4000 ($2.00 in total)'],
       'Time per issue, median': ['–', '3.0 s (12 s in total)'],
       Failed: ['4', '4'],
     });
