@@ -243,7 +243,7 @@ async function runToFolder(work: Work, item: SetItem, signal: AbortSignal): Prom
 function count({ spent }: SetTold, now: Spent = NOTHING, before: Spent = NOTHING): void {
   if (now.tokens < before.tokens) return;
   spent.tokens += now.tokens - before.tokens;
-  spent.usd += (now.usd ?? 0) - (before.usd ?? 0);
+  spent.usd += Math.max(0, (now.usd ?? 0) - (before.usd ?? 0));
 }
 
 const NOTHING: Spent = { tokens: 0, usd: 0 };

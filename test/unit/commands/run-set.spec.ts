@@ -91,7 +91,8 @@ it('counts what is paid before its instances run, and what failed ones have paid
   const executor = new ScriptedExecutor(({ request }) => {
     const error = new EngineUnavailableError('none');
     const { instance_id } = RunRequest.parse(request).issue;
-    noteSpent(error, instance_id === 'demo-1' ? { tokens: 30, usd: 3 } : undefined);
+    const unpriced = { tokens: 15, usd: null };
+    noteSpent(error, { 'demo-1': { tokens: 30, usd: 3 }, 'demo-2': unpriced }[instance_id]);
     return Promise.reject(error);
   });
   const own = processOn(new MemoryRunStore(), executor);
@@ -102,12 +103,12 @@ it('counts what is paid before its instances run, and what failed ones have paid
     return null;
   };
   const items = ['demo-1', 'demo-2', 'demo-3'].map((instance_id) => {
-    return { instance_id, request: () => RunRequest.parse(givenRequest(instance_id)), paid: { tokens: 10, usd: null } };
+    return { instance_id, request: () => RunRequest.parse(givenRequest(instance_id)), paid: { tokens: 10, usd: 1 } };
   });
   const set = { command: 'c', out: folder, parallel: 1, labels: () => Promise.resolve(null), stop };
   const { spent } = await runSet(app as unknown as App, items, set);
-  const first = { tokens: 50, usd: 3 };
-  expect([...seen, spent]).toEqual([{ tokens: 30, usd: 0 }, first, first, first]);
+  const second = { tokens: 55, usd: 5 };
+  expect([...seen, spent]).toEqual([{ tokens: 30, usd: 3 }, { tokens: 50, usd: 5 }, second, second]);
 });
 
 describe('a set of issues', () => {
