@@ -77,6 +77,7 @@ export async function allocateArm(
   await tools.results.put(paidKey(id, arm), 'allocation', Object.fromEntries(paidFor));
   for (const [index, { request, paid }] of granted.entries()) {
     const row = rows[index];
+    signal.throwIfAborted();
     if (row !== undefined) await tools.benchmarks.ask(row.id, request, paid);
   }
 }

@@ -94,7 +94,7 @@ class Drive {
   private readonly isGraded;
   private failure: { readonly error: unknown } | null = null;
   /** Greedy arms whose issues do not have all their rollouts yet. */
-  private readonly allocating = new Map<string, Promise<void>>();
+  private readonly allocating = new Map<string, Promise<unknown>>();
   /** Spending of greedy arms on sampling, which precedes that of their runs. */
   private readonly sampled = new Map<string, Spent>();
   private counts: readonly BenchmarkCount[] = [];
@@ -124,8 +124,8 @@ class Drive {
       failing.abort(error);
       throw error;
     } finally {
-      // The issues that are being graded would otherwise be graded again beside this.
-      await Promise.all(this.grading.values());
+      // The issues that are being graded would otherwise be graded again beside this, and arms be allocated.
+      await Promise.all([...this.grading.values(), ...this.allocating.values()]);
     }
   }
 
@@ -206,11 +206,12 @@ class Drive {
       return samplingEnds(plan, this.tally());
     };
     const done = allocateArm(this.tools, { id, submitter, plan, arm, since }, stop, signal)
+      // Not after a failure: its runs would be handed over with all their rollouts.
+      .then(() => this.allocating.delete(arm.name))
       .catch((error: unknown) => {
         if (!signal.aborted) this.failure ??= { error };
       })
       .finally(() => {
-        this.allocating.delete(arm.name);
         this.tools.ended.ring();
       });
     this.allocating.set(arm.name, done);

@@ -204,6 +204,40 @@ describe('greedy arms of a service', () => {
     expect(bench.runs.ran.filter(({ samples }) => samples)).toHaveLength(1);
   });
 
+  it('are asked for nothing more once they are paused, and are left when nothing asks any more', async () => {
+    const bench = await open({ arms: [greedy(1, { budget: { rollouts: 2 } })] }, 2);
+    const ask = store.benchmarks.ask.bind(store.benchmarks);
+    store.benchmarks.ask = async (...asked) => {
+      await store.benchmarks.change(bench.id, { status: 'paused', note: null }, ['running']);
+      await until(() => bench.seen === 'paused');
+      await ask(...asked);
+    };
+    await bench.drive();
+    store.benchmarks.ask = ask;
+    expect(bench.asked).toHaveLength(1);
+  });
+
+  it('are not handed over with all their rollouts when their allocation fails', async () => {
+    const bench = await open({ arms: [greedy(1)] }, 2);
+    const listed = closedGate();
+    bench.results.putFirst = async () => {
+      await listed.promise;
+      throw new Error('a defect');
+    };
+    const runs = store.benchmarks.runs.bind(store.benchmarks);
+    store.benchmarks.runs = async (id, listing) => {
+      const rows = await runs(id, listing);
+      if (listing?.handed === false) {
+        listed.resolve();
+        await sleep(20);
+      }
+      return rows;
+    };
+    await expect(bench.drive()).rejects.toThrow('a defect');
+    store.benchmarks.runs = runs;
+    expect(await runs(bench.id, { handed: true })).toEqual([]);
+  });
+
   it('sample again what failed when they are resumed', async () => {
     const bench = await open({ arms: [greedy(1, { budget: { rollouts: 4 } })] }, 2);
     bench.runs.play = ({ samples, request }) => Promise.resolve(!samples || request.issue.instance_id !== 'issue-1');
