@@ -34,7 +34,7 @@ const LOOK_EVERY_MS = 100;
 /**
  * Samples the issues of a greedy arm by separate runs, then sets each of the arm's runs to the number of rollouts its issue
  * got. Each round's decision is stored, and samples are reused, so that any process continues where another ended, whatever
- * was spent meanwhile. Does nothing if a run of the arm has already been handed over.
+ * was spent meanwhile. Does nothing if a run of the arm has already been handed over, or all of them are cancelled.
  * @param stop whether to start nothing more
  */
 export async function allocateArm(
@@ -44,7 +44,8 @@ export async function allocateArm(
   signal: AbortSignal,
 ): Promise<void> {
   const rows = await tools.benchmarks.runs(id, { arm: arm.name });
-  if (rows.some(({ handed }) => handed)) return;
+  const isCancelled = rows.map(({ status }) => status === 'cancelled');
+  if (rows.some(({ handed }) => handed) || !isCancelled.includes(false)) return;
   const asked = await Promise.all(rows.map(async (row) => RunRequest.parse((await tools.runs.get(row.id))?.request)));
   // Resets k to the arm's: an interrupted allocation may have changed some requests.
   const requests = asked.map((request) => ({ ...request, k: arm.k ?? DEFAULT_K, k0: arm.k0 ?? null }));
@@ -71,6 +72,7 @@ export async function allocateArm(
     sample,
     stop,
     keep,
+    isCancelled,
   });
   signal.throwIfAborted();
   const paidFor = granted.flatMap(({ paid }, index) => (rows[index] ? [[rows[index].id, paid] as const] : []));

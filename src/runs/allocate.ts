@@ -30,6 +30,8 @@ interface IssueState {
   readonly most: number;
   readonly first: number;
   readonly step: number;
+  /** It gets no more than was decided before. */
+  readonly isCancelled: boolean;
   /** Number of rollouts granted so far. */
   given: number;
   /** Null = no results yet, or sampling failed. */
@@ -54,11 +56,18 @@ export class Allocation {
   private readonly issues: readonly IssueState[];
 
   constructor(
-    sizes: readonly Pick<IssueState, 'most' | 'first' | 'step'>[],
+    sizes: readonly (Pick<IssueState, 'most' | 'first' | 'step'> & Partial<Pick<IssueState, 'isCancelled'>>)[],
     private readonly atOnce: number,
     private readonly budget: AllocationBudget,
   ) {
-    this.issues = sizes.map((size) => ({ ...size, given: 0, tried: null, paid: NOTHING, isOver: false }));
+    this.issues = sizes.map((size) => ({
+      isCancelled: false,
+      ...size,
+      given: 0,
+      tried: null,
+      paid: NOTHING,
+      isOver: false,
+    }));
   }
 
   /** Number of rollouts of each issue; one not sampled yet gets its first ones. */
@@ -124,8 +133,8 @@ export class Allocation {
 }
 
 /** Expected gain of another rollout divided by the mean cost of one; infinite for an issue without rollouts yet. */
-function worthOf({ given, tried, isOver }: IssueState, costOf: (tried: Tried) => number): number {
-  if (isOver) return 0;
+function worthOf({ given, tried, isOver, isCancelled }: IssueState, costOf: (tried: Tried) => number): number {
+  if (isOver || isCancelled) return 0;
   if (tried === null) return Infinity;
   const { right, gain } = tried.standing;
   if ((right ?? 0) >= SURE) return 0;
@@ -154,6 +163,8 @@ export interface AllocateOptions {
   readonly stop: (spent: Allocation['spent']) => boolean;
   /** Absent = decisions are not kept. */
   readonly keep?: Keep;
+  /** By position; absent = none is. */
+  readonly isCancelled?: readonly boolean[];
 }
 
 /**
@@ -165,7 +176,11 @@ export async function allocate(
   requests: readonly RunRequest[],
   options: AllocateOptions,
 ): Promise<{ readonly request: RunRequest; readonly paid: Spent }[]> {
-  const allocation = new Allocation(requests.map(sizeOf), options.atOnce, options.budget);
+  const sizes = requests.map((request, index) => ({
+    ...sizeOf(request),
+    isCancelled: options.isCancelled?.[index] ?? false,
+  }));
+  const allocation = new Allocation(sizes, options.atOnce, options.budget);
   const keep: Keep = options.keep ?? ((_number, _spent, decide) => Promise.resolve(decide()));
   for (let number = 1; ; number += 1) {
     const { spent } = allocation;

@@ -156,10 +156,22 @@ describe('greedy arms of a service', () => {
     await bench.killedAt(({ samples, request }) => samples && request.k === 2);
     const [cancelled] = await store.benchmarks.runs(bench.id);
     await store.runs.update(cancelled?.id ?? '', { status: 'cancelled' });
+    const before = bench.runs.ran.length;
     await bench.drive();
+    const sampled = bench.runs.ran.slice(before).filter(({ samples }) => samples);
+    expect(sampled.map(({ request }) => [request.issue.instance_id, request.k])).toEqual([['issue-2', 2]]);
     const runs = await store.benchmarks.runs(bench.id);
     expect(runs.map(({ status }) => status)).toEqual(['cancelled', 'done']);
     expect(runs.reduce((sum, { k }) => sum + (k ?? 0), 0)).toBe(4);
+  });
+
+  it('sample nothing of issues whose runs are cancelled', async () => {
+    const bench = await open({ arms: [greedy(1, { budget: { rollouts: 3 } }), greedy(2)] }, 2);
+    const rows = await store.benchmarks.runs(bench.id);
+    const left = rows.filter(({ arm, instance_id }) => arm === 'arm-2' || instance_id === 'issue-1');
+    for (const { id } of left) await store.runs.update(id, { status: 'cancelled' });
+    await bench.drive();
+    expect(bench.runs.sampled).toEqual({ '1 issue-2': 3 });
   });
 
   it('follow the decision that was stored first, if two drivers decide', async () => {
