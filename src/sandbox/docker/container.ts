@@ -244,10 +244,11 @@ export async function startExec(
 ): Promise<RunningExec> {
   const user = plan.user === undefined ? usual : `${plan.user.uid}:${plan.user.gid}`;
   const subject = { container: container.id };
+  const stdin = plan.stdin !== undefined;
   const exec = await engineCall(subject, (abortSignal) =>
     container.exec({
       Cmd: [...plan.argv],
-      AttachStdin: plan.stdin !== undefined,
+      AttachStdin: stdin,
       AttachStdout: true,
       AttachStderr: true,
       ...(user !== null && { User: user }),
@@ -255,7 +256,7 @@ export async function startExec(
       abortSignal,
     }),
   );
-  const stream = await engineCall(subject, () => exec.start({ hijack: true, stdin: plan.stdin !== undefined }));
+  const stream = await engineCall(subject, (abortSignal) => exec.start({ hijack: true, stdin, abortSignal }));
   const listening = listen(stream, plan);
   if (plan.stdin !== undefined) stream.end(plan.stdin);
   return {

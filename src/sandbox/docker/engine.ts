@@ -133,17 +133,23 @@ function statusFailure(statusCode: number, error: Error, subject: Subject): Erro
   const message = error.message.trim();
   const options = { cause: error };
   if (/no space left on device|disk quota exceeded/i.test(message)) return new EngineDiskFullError(message, options);
-  if ('image' in subject) {
-    const missing = statusCode === 404 || /invalid reference format/i.test(message);
-    if (missing) return new ImageMissingError(subject.image);
-    if (statusCode === 400 && subject.creates === true) return new SandboxRefusedError(subject.image, message, options);
-    return new EngineUnavailableError(message, options);
-  }
+  if ('image' in subject) return imageFailure(statusCode, message, subject, options);
   if (/executable file not found|exec: "?(\/bin\/)?sh"?: (stat|no such)/i.test(message)) {
     return new BadInputError(`the image has no /bin/sh (${message})`, { field: 'environment.image' });
   }
   const gone = /is not running|stopped state|no such (container|exec)|marked for removal|is dead/i.test(message);
   if (gone || statusCode === 404 || statusCode === 409) return new SandboxLostError(message, options);
+  return new EngineUnavailableError(message, options);
+}
+
+function imageFailure(
+  statusCode: number,
+  message: string,
+  { image, creates }: Extract<Subject, { readonly image: string }>,
+  options: ErrorOptions,
+): Error {
+  if (statusCode === 404 || /invalid reference format/i.test(message)) return new ImageMissingError(image);
+  if (statusCode === 400 && creates === true) return new SandboxRefusedError(image, message, options);
   return new EngineUnavailableError(message, options);
 }
 

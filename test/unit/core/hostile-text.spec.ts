@@ -77,7 +77,11 @@ describe('output that comes byte by byte', () => {
 
   it('is kept as the first bytes in order, up to the cap', () => {
     const output = new CappedBytes(MIB - 3);
-    expect(said((piece) => output.push(piece))).toBeLessThan(LITTLE);
+    expect(
+      said((piece) => {
+        output.push(piece);
+      }),
+    ).toBeLessThan(LITTLE);
     expect(output.truncated).toBe(true);
     expect(output.bytes().equals(whole.subarray(0, MIB - 3))).toBe(true);
   });

@@ -185,6 +185,18 @@ describe('an engine', () => {
     await closed;
   });
 
+  it('that does not answer when a command is to start is asked in a way that can be ended', async () => {
+    let ends: unknown;
+    const start = ({ abortSignal }: { readonly abortSignal?: AbortSignal }): Promise<never> => {
+      ends = abortSignal;
+      return Promise.reject(Object.assign(new Error('late'), { name: 'TimeoutError' }));
+    };
+    const container = { id: 'c', exec: () => Promise.resolve({ start }) } as unknown as Parameters<typeof startExec>[0];
+    const started = startExec(container, null, { argv: ['t'], outputBytes: 9 });
+    await expect(started).rejects.toBeInstanceOf(EngineUnavailableError);
+    expect(ends).toBeInstanceOf(AbortSignal);
+  });
+
   it.each([
     ['no JSON', 'nonsense\n', EngineUnavailableError],
     ['a full disk', '{"error": "write /x: no space left on device"}\n', EngineDiskFullError],
