@@ -164,9 +164,7 @@ describe('who mends tests', () => {
     const { write, issue, asked } = writer(files, () => answer);
     expect(await write.mend(issue, refused, go)).toHaveLength(answer === 'NONE' ? 0 : 1);
     expect(asked()[0]?.user).toMatch(
-      files === GO
-        ? /fails now[^]*```go and, after a space/
-        : /exits with 2 now[^]*```python, with|```python and ends/,
+      files === GO ? /fails now[^]*```go and, after a space/ : /exits with 2 now[^]*```python, with|```python and ends/,
     );
   });
 });
