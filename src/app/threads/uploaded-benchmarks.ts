@@ -108,15 +108,20 @@ export async function takeBenchmark(
 ): Promise<TakenBenchmark> {
   const sorted = await sortUpload(file, folder);
   const { bench, hash } = sorted;
-  for (const arm of bench.arms) {
-    const { candidates, name } = arm;
-    checkDollars(bench, arm, { candidates, tests: inFiles(sorted.tests, name).length > 0 }, checks);
-  }
   const { instances, rejected } = await readRows(sorted);
   const inputs = await inputsOf(sorted, instances, folder);
   const made = { title: bench.title ?? 'Benchmark', hash, submitter, setup };
   const { id, status } = await store.create(key, made);
   if (status !== 'accepting') return { id, isNew: false, rejected };
+  try {
+    for (const arm of bench.arms) {
+      const { candidates, name } = arm;
+      checkDollars(bench, arm, { candidates, tests: inFiles(sorted.tests, name).length > 0 }, checks);
+    }
+  } catch (error) {
+    await store.delete(id);
+    throw error;
+  }
   const skipped = await enlist(sorted, instances, inputs, (arm, instance, request) =>
     accept(`benchmark ${id} ${arm} ${instance}`, request, { submitter, benchmark: { id, arm }, alone: true }),
   );

@@ -229,6 +229,7 @@ interface ArmEstimate extends Estimate {
 
 /** Cost estimate of each arm; instances without a valid request are left out. @throws BadInputError */
 export async function estimateBench(plan: BenchPlan, openApp: OpenApp): Promise<readonly ArmEstimate[]> {
+  for (const arm of plan.arms) await checkLimits(plan, arm, openApp);
   const instances = await chosenInstances(plan);
   const folder = await mkdtemp(join(tmpdir(), 'bestk-estimate-'));
   try {

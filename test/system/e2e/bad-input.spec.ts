@@ -123,6 +123,10 @@ describe('bad input', () => {
       ['bench', 'run', '--dataset', 'x', '-k', '2', '--verifiers', 'ef@judge', '--budget-usd', '1', '--out', 'x'],
       /field "budget\.usd": is in US dollars, but the price of the model "judge" is not known/,
     ],
+    [
+      ['bench', 'run', '--dataset', 'x', '-k', '2', '--verifiers', 'ef@judge', '--budget-usd', '1', '--estimate'],
+      /field "budget\.usd": is in US dollars, but the price of the model "judge" is not known/,
+    ],
   ])('with --json so is that of %p', async (args, message) => {
     const { code, stdout } = await cli.run([...args, '--json']);
     expect(code).toBe(2);

@@ -68,5 +68,18 @@ describe('a benchmark that is sent in', () => {
     const answer = await send(sent);
     expect(answer.status).toBe(422);
     expect(((await answer.json()) as { detail: string }).detail).toMatch(said);
+    expect((await store.benchmarks.list(1, null)).benchmarks).toEqual([]);
+  });
+
+  it('is found again after it was accepted, even if a price is not known any more', async () => {
+    const create = store.benchmarks.create.bind(store.benchmarks);
+    store.benchmarks.create = async (...made) => {
+      const { id } = await create(...made);
+      await store.benchmarks.begin(id, { arms: [], instances: [], skipped: [] }, {});
+      return create(...made);
+    };
+    const answer = await send([{ ...BENCH, budget: { usd: 1 } }, ...ROWS, ...CANDIDATES]);
+    store.benchmarks.create = create;
+    expect([answer.status, await answer.json()]).toMatchObject([202, { status: 'running' }]);
   });
 });
