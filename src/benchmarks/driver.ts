@@ -161,8 +161,7 @@ class Drive {
     const waiting = runsIn(open.filter(({ handed }) => !handed));
     const underWay = runsIn(open) - waiting;
     await this.count(counts);
-    let note = reasonToStop(plan, this.tally());
-    if (note !== null) note = reasonToStop(plan, this.tally(await spentBefore(this.tools, { id, plan })));
+    const note = await this.noteOfStop();
     if (note === null && waiting > 0) await this.begin(Math.max(0, plan.concurrency - underWay));
     const gradable = this.isGraded ? await benchmarks.gradable(id) : [];
     for (const [instance, own] of grouped(gradable, ({ instance_id }) => instance_id))
@@ -170,6 +169,13 @@ class Drive {
     if (underWay > 0 || this.isBusy || (note === null && waiting > 0)) return false;
     await benchmarks.change(id, { status: 'done', note: waiting === 0 ? null : note }, ['running']);
     return true;
+  }
+
+  /** Why nothing more is handed over; null = it goes on. */
+  private async noteOfStop(): Promise<string | null> {
+    const { id, plan } = this.driven;
+    if (reasonToStop(plan, this.tally()) === null) return null;
+    return reasonToStop(plan, this.tally(await spentBefore(this.tools, { id, plan })));
   }
 
   private get isBusy(): boolean {
