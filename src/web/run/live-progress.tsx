@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
-import type { LabelsView } from '../../http/runs/evidence-view.js';
+import type { EvidenceView, LabelsView } from '../../http/runs/evidence-view.js';
 import { counted, seconds } from '../format.js';
 import type { Live, LiveCalls, LiveStep, LiveTry } from './live-run.js';
 
@@ -129,6 +129,20 @@ export type Labels = ReadonlyMap<string, Label>;
 
 export function labelsOf(view: LabelsView | null): Labels {
   return new Map(view?.labels.map((label) => [label.candidate_id, label]));
+}
+
+const FIRST_LOOK_MS = 2_000;
+/** Takes a little more than two hours; most runs are never graded. */
+const MOST_LOOKS = 12;
+
+/** Milliseconds until the grades of a run are requested again; null if there can be none or enough was asked. */
+export function waitForGrades(
+  status: EvidenceView['run']['status'] | undefined,
+  view: LabelsView | null,
+  looks: number,
+): number | null {
+  if (status !== 'done' || view?.graded === true || looks >= MOST_LOOKS) return null;
+  return FIRST_LOOK_MS * 2 ** looks;
 }
 
 /** A sign and a word, so that colour is never the only cue. */

@@ -6,7 +6,7 @@ import { Markdown } from '../markdown/markdown.js';
 import { Awaited, Notice, useAnswer, StatusMark } from '../notice.js';
 import { CandidatePanel } from './candidate-panel.js';
 import { CandidatesTable } from './candidates-table.js';
-import { type Labels, labelsOf, LiveProgress, LabelOfSelected } from './live-progress.js';
+import { type Labels, labelsOf, LiveProgress, LabelOfSelected, waitForGrades } from './live-progress.js';
 import { LogOdds, whyOf } from './log-odds.js';
 import { liveRows, type Live, useLive } from './live-run.js';
 import { MatrixSection } from './matrix-section.js';
@@ -22,9 +22,6 @@ interface Props {
   readonly query: URLSearchParams;
 }
 
-/** Time between questions for the grades of a run that ended while its page was open. */
-const GRADED_MS = 15_000;
-
 export function RunPage({ id, candidate, query }: Props) {
   const answer = useAnswer<EvidenceView>(runPath(id, 'evidence'));
   const status = answer.data?.run.status;
@@ -35,15 +32,18 @@ export function RunPage({ id, candidate, query }: Props) {
   useEffect(() => {
     if (live.ended) answer.reload();
   }, [live.ended]);
-  const isAwaited = live.ended && labels.size === 0;
+  const [looks, setLooks] = useState(0);
+  const wait = waitForGrades(live.status ?? status, told.data, looks);
   useEffect(() => {
-    if (!isAwaited) return undefined;
-    told.reload();
-    const timer = setInterval(told.reload, GRADED_MS);
+    if (wait === null) return undefined;
+    const timer = setTimeout(() => {
+      told.reload();
+      setLooks(looks + 1);
+    }, wait);
     return () => {
-      clearInterval(timer);
+      clearTimeout(timer);
     };
-  }, [isAwaited]);
+  }, [wait]);
   return (
     <>
       {answer.data === null && <h1>Run</h1>}

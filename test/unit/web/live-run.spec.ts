@@ -1,4 +1,5 @@
 import { NOTHING_YET, withEvents } from '../../../src/web/run/live-run.js';
+import { waitForGrades } from '../../../src/web/run/live-progress.js';
 import type { RunEvent } from '../../../src/ports/run-store.js';
 
 describe('a run that was interrupted and resumed', () => {
@@ -20,5 +21,24 @@ describe('a run that was interrupted and resumed', () => {
     const batches = how === 'all at once' ? [events] : events.map((event) => [event]);
     const live = batches.reduce(withEvents, NOTHING_YET);
     expect([live.cells.length, live.verdicts.length, live.tries.get('a')?.steps]).toEqual([1, 1, 3]);
+  });
+});
+
+describe('the grades of a run', () => {
+  const ungraded = { graded: false, labels: [] };
+
+  it('are asked for after longer and longer waits, and no more after two hours', () => {
+    const waits = Array.from({ length: 20 }, (_, looks) => waitForGrades('done', ungraded, looks) ?? 0);
+    expect(waits.slice(0, 4)).toEqual([2_000, 4_000, 8_000, 16_000]);
+    const hours = waits.reduce((sum, wait) => sum + wait) / 3_600_000;
+    expect(Math.round(hours)).toBe(2);
+  });
+
+  it('are asked for only while there can be new ones', () => {
+    expect(waitForGrades('done', null, 0)).toBe(2_000);
+    expect(waitForGrades('done', { graded: true, labels: [] }, 0)).toBeNull();
+    for (const status of [undefined, 'queued', 'running', 'failed', 'cancelled'] as const) {
+      expect(waitForGrades(status, ungraded, 0)).toBeNull();
+    }
   });
 });
