@@ -60,10 +60,13 @@ class Reader {
   }
 
   private minusName(name: string): void {
+    const path = pathOf(name);
     if (this.files.length === 0 || this.current().hunks.length > 0) this.begin(name);
+    else if (path !== '/dev/null') this.current().name = path;
   }
 
   private header(line: string): void {
+    if (this.files.length === 0) return;
     if (line.startsWith('+++ ')) {
       const path = pathOf(line.slice(4));
       if (path !== '/dev/null') this.current().name = path;
@@ -99,12 +102,16 @@ class Reader {
   }
 }
 
-/** The path of a name in a header: without a time and a prefix; git quotes unusual characters, byte by byte. */
+/**
+ * The path of a name in a header: without a time and a prefix; git quotes unusual characters, byte by byte. The service
+ * refuses control characters in names, so their escapes may stay.
+ */
 function pathOf(name: string): string {
-  const [given = ''] = name.split('\t', 1);
+  const [given = ''] = name.replace(/\r$/, '').split('\t', 1);
   const quoted = /^"(.*)"$/.exec(given)?.[1];
-  const bytes = (quoted ?? '').replaceAll('%', '%25').replaceAll(/\\([0-7]{3})/g, (_, octal: string) => {
-    return `%${parseInt(octal, 8).toString(16).padStart(2, '0')}`;
+  const bytes = (quoted ?? '').replaceAll('%', '%25').replaceAll(/\\([0-7]{3}|["\\])/g, (_, code: string) => {
+    const byte = code.length === 3 ? parseInt(code, 8) : code.charCodeAt(0);
+    return `%${byte.toString(16).padStart(2, '0')}`;
   });
   return (quoted === undefined ? given : unescaped(bytes)).replace(/^[abciow]\//, '');
 }

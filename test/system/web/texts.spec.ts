@@ -82,6 +82,40 @@ describe('readDiff', () => {
     expect(patchView(text).files.map(({ path }) => path)).toEqual(names);
   });
 
+  it.each([
+    [
+      'a patch with CRLF line ends',
+      'diff --git a/tests/test_a.py b/tests/test_a.py\r\n--- a/tests/test_a.py\r\n+++ b/tests/test_a.py\r\n' +
+        '@@ -1 +1 @@\r\n-x\r\n+y\r\n',
+      'tests/test_a.py',
+    ],
+    [
+      'quotation marks',
+      String.raw`diff --git "a/tests/test_\"a%41.py" "b/tests/test_\"a%41.py"` +
+        String.raw`|--- "a/tests/test_\"a%41.py"|+++ "b/tests/test_\"a%41.py"|@@ -1 +1 @@|-x|+y|`.replaceAll('|', '\n'),
+      'tests/test_"a%41.py',
+    ],
+    [
+      'a deletion with mnemonic prefixes',
+      'diff --git i/tests/test_a.py w/tests/test_a.py\ndeleted file mode 100644\n--- i/tests/test_a.py\n+++ /dev/null\n' +
+        '@@ -1 +0,0 @@\n-x\n',
+      'tests/test_a.py',
+    ],
+    [
+      'a deletion below a folder whose name ends in a space and b',
+      'diff --git a/a b/test_a.py b/a b/test_a.py\ndeleted file mode 100644\n--- a/a b/test_a.py\n+++ /dev/null\n' +
+        '@@ -1 +0,0 @@\n-x\n',
+      'a b/test_a.py',
+    ],
+  ])('calls files by the same names as the service: %s', (_, text, name) => {
+    expect(patchView(text)).toMatchObject({ problem: null, files: [{ path: name }] });
+    expect(readDiff(text).map((file) => file.name)).toEqual([name]);
+  });
+
+  it('takes no line before the first file for one of its own', () => {
+    expect(readDiff('rename the helper\ncopy it, too\nBinary files are left\n')).toEqual([]);
+  });
+
   it('sets what a line became beside it', () => {
     const lines = readDiff('--- a/a\n+++ b/a\n@@ -1,3 +1,2 @@\n-one\n-two\n+uno\n three')[0]?.hunks[0]?.lines ?? [];
     const texts = sideBySide(lines).map((pair) => pair.map((line) => line?.text ?? null));
