@@ -17,7 +17,8 @@ const MORE_LINES = 2_000;
 
 interface Props {
   readonly file: DiffFile;
-  readonly role: string;
+  /** Null if the service did not list the file by this name. */
+  readonly role: string | null;
   readonly isOpen: boolean;
   readonly isWide: boolean;
 }
@@ -35,7 +36,9 @@ export function FileDiff({ file, role, isOpen, isWide }: Props) {
     >
       <summary>
         <code>{file.name}</code>
-        {role !== 'source' && <span class="tag tag-warn">{role} file: set apart</span>}
+        {role !== 'source' && (
+          <span class="tag tag-warn">{role === null ? 'role unknown' : `${role} file: set apart`}</span>
+        )}
         {file.notes.map((note) => (
           <span key={note} class="tag">
             {note}

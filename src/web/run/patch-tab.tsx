@@ -66,11 +66,17 @@ interface TextProps extends Pick<Props, 'candidate'> {
   readonly isWide: boolean;
 }
 
-function PatchText({ text, candidate: { patch }, isWide }: TextProps) {
+/** @param text may be only the beginning of the patch */
+export function PatchText({ text, candidate: { patch }, isWide }: TextProps) {
   const files = useMemo(() => readDiff(text), [text]);
   const roles = new Map(patch.files.map(({ path, role }) => [path, role]));
+  // Too large for the service to parse in good time, or refused.
+  const isListed = patch.files.length > 0;
   return (
     <>
+      {!isListed && patch.problem === null && patch.sha256 !== null && (
+        <Notice>The patch is too large to be listed: which files are set apart is not shown.</Notice>
+      )}
       {patch.problem !== null && <Notice>The patch is not applied: {patch.problem}.</Notice>}
       {text.length < patch.characters && (
         <Notice>
@@ -87,7 +93,7 @@ function PatchText({ text, candidate: { patch }, isWide }: TextProps) {
         <FileDiff
           key={index}
           file={file}
-          role={roles.get(file.name) ?? 'source'}
+          role={isListed ? (roles.get(file.name) ?? null) : 'source'}
           isOpen={index < OPEN_FILES}
           isWide={isWide}
         />

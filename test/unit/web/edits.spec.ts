@@ -1,7 +1,10 @@
 import { h } from 'preact';
 import { render } from 'preact-render-to-string';
 import { readDiff } from '../../../src/web/run/diff-model.js';
+import type { CandidateEvidence } from '../../../src/http/runs/evidence-view.js';
+import { patchView } from '../../../src/http/runs/evidence-of-run.js';
 import { editOf, FileDiff, gistOf } from '../../../src/web/run/file-diff.js';
+import { PatchText } from '../../../src/web/run/patch-tab.js';
 
 function bash(command: string): string {
   return `<function=execute_bash>\n<parameter=command>${command}</parameter>\n</function>`;
@@ -73,4 +76,23 @@ it('makes the rows of a file once it is opened', () => {
   expect(page(true)).toContain('uno');
   expect(page(false)).toContain('<code>a</code>');
   expect(page(false)).not.toContain('uno');
+});
+
+describe('the files of a patch', () => {
+  const text = '--- a/tests/test_a.py\n+++ b/tests/test_a.py\n@@ -1 +1 @@\n-one\n+uno\n';
+  const pageOf = (patch: CandidateEvidence['patch']): string =>
+    render(h(PatchText, { text, candidate: { patch } as CandidateEvidence, isWide: false }));
+
+  it('are marked if they are set apart, or if the service lists no file of that name', () => {
+    expect(pageOf(patchView(text))).toContain('test file: set apart');
+    const renamed = pageOf(patchView(text.replaceAll('test_a', 'test_b')));
+    expect(renamed).toContain('role unknown');
+    expect(renamed).not.toContain('too large');
+  });
+
+  it('are not marked if the patch is too large to be listed, which is said', () => {
+    const page = pageOf(patchView(text + '#'.repeat(256 * 1024)));
+    expect(page).toContain('which files are set apart is not shown');
+    expect(page).not.toContain('role unknown');
+  });
 });
