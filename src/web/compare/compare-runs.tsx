@@ -37,12 +37,16 @@ function issueOf({ request }: EvidenceView): string {
 
 /** Letters of the other runs of the same issue that selected the same patch; runs give the same names to different ones. */
 export function agreesWith(all: readonly EvidenceView[], index: number): string {
-  const patches = all.map((each) => [issueOf(each), byId(each).get(selectedOf(each))?.patch.sha256] as const);
+  const patches = all.map((each) => [issueOf(each), selectedPatch(each)] as const);
   const [issue, patch] = patches[index] ?? [];
   const letters = patches.flatMap(([otherIssue, other], at) =>
     at !== index && patch != null && otherIssue === issue && other === patch ? [letter(at)] : [],
   );
   return letters.length === 0 ? 'none' : letters.join(', ');
+}
+
+function selectedPatch({ selection, candidates }: EvidenceView): string | null {
+  return candidates.find(({ candidate_id }) => candidate_id === selection?.candidate_id)?.patch.sha256 ?? null;
 }
 
 /** Whether candidates of the same name have different patches. */

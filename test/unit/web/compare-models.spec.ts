@@ -96,6 +96,8 @@ describe('runs beside each other', () => {
     const nothing = evidenceOf('i', null, { a: 'a' });
     const empty = evidenceOf('i', 'b', { b: null });
     expect(agreements([nothing, nothing, empty, empty])).toEqual(['none', 'none', 'none', 'none']);
+    const named = evidenceOf('i', null, { none: 'a' });
+    expect(agreements([named, named])).toEqual(['none', 'none']);
   });
 });
 
