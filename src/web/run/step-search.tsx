@@ -5,8 +5,9 @@ import { counted } from '../format.js';
 import { type Answer, Problem, useAnswer } from '../notice.js';
 import { type Edit, editOf } from './file-diff.js';
 
-/** Steps per request, and characters read of each text: as many as the page shows of it at first. */
-const PAGE = 100;
+/** Steps per request: as many as the service gives, as it reads the whole run for each. */
+const PAGE = 500;
+/** Read of each text: as many as the page shows of it at first. */
 const CHARACTERS = 20_000;
 /** Most matches listed; a search with more should be narrowed. */
 const MOST = 200;
@@ -77,7 +78,7 @@ function Found({ answer, onMove }: { readonly answer: Answer<Search>; readonly o
       {found.length > MOST && `, the first ${MOST}`}: {jumps(null)}
       {jumps('edit')}
       {commands.length > 0 && <> possible edits: {commands}</>}
-      {rest}
+      {rest !== false && `.${rest}`}
     </span>
   );
 }
@@ -110,7 +111,7 @@ interface Place {
 
 interface Search {
   readonly places: readonly Place[];
-  /** How many steps have texts that were not read to their end. */
+  /** How many other steps have texts that were not read to their end. */
   readonly partly: number;
 }
 
@@ -147,9 +148,9 @@ async function placesIn(path: string, total: number, { parts, fits }: Kind, sign
     const { steps } = (await getJson(`${path}${query}`, signal)) as StepsView;
     for (const step of steps) {
       const texts = parts.map((part) => step[part]);
-      if (texts.some(({ cut }) => cut > 0)) partly += 1;
       const [found] = texts.flatMap(({ text }) => fits(text) ?? []);
       if (found !== undefined) places.push({ step: step.number, ...found });
+      else if (texts.some(({ cut }) => cut > 0)) partly += 1;
     }
   }
   return { places, partly };
