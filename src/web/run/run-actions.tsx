@@ -27,10 +27,14 @@ export function RunActions({ evidence, status, reload }: Props) {
     // Browsers allow it only over HTTPS or on this machine.
     if (!('clipboard' in navigator)) return 'This page cannot copy. Download the patch instead.';
     const text = patch();
-    // Safari copies only what was promised during the click.
-    const item = new ClipboardItem({ 'text/plain': text.then((known) => new Blob([known], { type: 'text/plain' })) });
-    await Promise.all([text, navigator.clipboard.write([item])]);
-    return 'Patch copied to the clipboard.';
+    const isCopied = written(text).then(
+      () => true,
+      () => false,
+    );
+    await text;
+    return (await isCopied)
+      ? 'Patch copied to the clipboard.'
+      : 'The browser refused to copy. Download the patch instead.';
   });
   const download = act(async () => {
     saveAs(new Blob([await patch()], { type: 'text/x-diff' }), `${asked.issue.instance_id}.diff`);
@@ -65,6 +69,14 @@ export function RunActions({ evidence, status, reload }: Props) {
       {asksRescore && <RescoreForm evidence={evidence} />}
     </>
   );
+}
+
+async function written(text: Promise<string>): Promise<void> {
+  // Firefox before version 127.
+  if (!('ClipboardItem' in window)) return navigator.clipboard.writeText(await text);
+  // Safari copies only what was promised during the click.
+  const item = new ClipboardItem({ 'text/plain': text.then((known) => new Blob([known], { type: 'text/plain' })) });
+  return navigator.clipboard.write([item]);
 }
 
 function Button({ onClick, children }: { onClick: () => void; children: string }) {

@@ -142,14 +142,6 @@ describe('the page of a run', () => {
     const chunks: Buffer[] = [];
     for await (const chunk of await download.createReadStream()) chunks.push(chunk as Buffer);
     expect(Buffer.concat(chunks).toString()).toBe(patchOf());
-    await watched.context.grantPermissions(['clipboard-read', 'clipboard-write']);
-    await page.getByRole('button', { name: 'Copy patch' }).click();
-    await page.getByText('Patch copied to the clipboard.').waitFor();
-    expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(patchOf());
-    // As on a page over HTTP from another machine.
-    await page.evaluate(() => delete (Navigator.prototype as { clipboard?: unknown }).clipboard);
-    await page.getByRole('button', { name: 'Copy patch' }).click();
-    await page.getByText('Download the patch instead.').waitFor();
   });
 
   it('reads 5,000 steps page by page', async () => {

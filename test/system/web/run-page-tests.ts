@@ -1,6 +1,6 @@
 import { RunRequest } from '../../../src/core/run/run-request.js';
 import { BadInputError } from '../../../src/core/errors/errors.js';
-import { viewedRun, type ViewedRun } from '../../fixtures/viewed-runs.js';
+import { patchOf, viewedRun, type ViewedRun } from '../../fixtures/viewed-runs.js';
 import type { WatchedPage } from './browser.js';
 import type { ViewerWorld } from './viewer-world.js';
 
@@ -93,6 +93,34 @@ export function runPageTests(setting: Setting): void {
     expect(await page.locator('.decision').innerText()).toMatch(/Hidden tests\s+✕ wrong 1 of 3 candidates right/);
     await page.getByText('1 required test not passed').click();
     expect(await page.locator('.label-in-words').innerText()).toMatch(/1 of 2 required tests fails\.[^]*<b>t<\/b>$/);
+  });
+
+  it('copies the selected patch, or says that the browser forbids it', async () => {
+    const id = await setting().world.ended(named('copied__1'));
+    const { page, context } = setting().watched;
+    await page.goto(`${setting().world.url}/#/runs/${id}`);
+    await context.grantPermissions(['clipboard-read', 'clipboard-write']);
+    const copy = async (said: string): Promise<void> => {
+      await page.getByRole('button', { name: 'Copy patch' }).click();
+      await page.getByRole('status').getByText(said, { exact: true }).waitFor();
+    };
+    const copied = (): Promise<string> => page.evaluate(() => navigator.clipboard.readText());
+    await copy('Patch copied to the clipboard.');
+    expect(await copied()).toBe(patchOf());
+    await page.evaluate(() => {
+      navigator.clipboard.write = () => Promise.reject(new Error('not allowed'));
+    });
+    await copy('The browser refused to copy. Download the patch instead.');
+    // As in older browsers.
+    await page.evaluate(async () => {
+      delete (window as { ClipboardItem?: unknown }).ClipboardItem;
+      await navigator.clipboard.writeText('');
+    });
+    await copy('Patch copied to the clipboard.');
+    expect(await copied()).toBe(patchOf());
+    // As on a page over HTTP from another machine.
+    await page.evaluate(() => delete (Navigator.prototype as { clipboard?: unknown }).clipboard);
+    await copy('This page cannot copy. Download the patch instead.');
   });
 
   it('leads into a trajectory by words, edits and flags, and shows another one beside it', async () => {
