@@ -87,13 +87,13 @@ export class PipelineExecutor extends RunExecutor {
   }
 
   /** @throws BadInputError, UnavailableError, and the signal's reason */
-  override async execute(run: Run, emit: Emit, signal: AbortSignal): Promise<RunResult> {
-    const request = RunRequest.parse(run.request);
-    const work = (): Promise<RunResult> => this.perform(run.id, request, emit, signal);
-    return this.tools.sandbox.keeping(request.issue.environment.image, work);
+  override async execute(...given: Parameters<RunExecutor['execute']>): Promise<RunResult> {
+    const request = RunRequest.parse(given[0].request);
+    return this.tools.sandbox.keeping(request.issue.environment.image, () => this.perform(request, given));
   }
 
-  private async perform(id: string, request: RunRequest, emit: Emit, signal: AbortSignal): Promise<RunResult> {
+  private async perform(request: RunRequest, given: Parameters<RunExecutor['execute']>): Promise<RunResult> {
+    const [{ id }, emit, signal, told] = given;
     const { issue, k, preset } = request;
     const names = checkRequest(request, this.tools.dependencies);
     using record = new Record(emit);
@@ -105,7 +105,7 @@ export class PipelineExecutor extends RunExecutor {
 
     const verifiers = deps.verifiers(names).map((verifier) => this.watch.verifier(verifier));
     const work: Work = { runId: id, request, names, deps, verifiers, rule: requestedRule(request), record, emit, time };
-    return await spending(deps.ledger, this.stages(work, signal));
+    return await spending(deps.ledger, this.stages(work, signal), told);
   }
 
   private async stages(work: Work, signal: AbortSignal): Promise<RunResult> {

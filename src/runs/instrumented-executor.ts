@@ -4,7 +4,7 @@ import { BestkError } from '../core/errors/errors.js';
 import type { Verifier } from '../core/run/verifier.js';
 import { type Meter, UNMETERED, type Tracer, UNTRACED } from '../ports/telemetry.js';
 import type { Run } from '../ports/run-store.js';
-import { type Emit, RunExecutor } from './run-dependencies.js';
+import { type Execution, RunExecutor } from './run-dependencies.js';
 
 /** Logs an event with structured facts. */
 export type Say = (facts: Readonly<Record<string, unknown>>, message: string) => void;
@@ -34,11 +34,12 @@ export class InstrumentedExecutor extends RunExecutor {
     this.#inner.check?.(request);
   }
 
-  override execute(run: Run, emit: Emit, signal: AbortSignal): Promise<Run['result']> {
-    return this.#watch.tracer.within({ kind: 'run', name: run.id }, () => this.#perform(run, emit, signal));
+  override execute(...given: Execution): Promise<Run['result']> {
+    return this.#watch.tracer.within({ kind: 'run', name: given[0].id }, () => this.#perform(...given));
   }
 
-  async #perform(run: Run, emit: Emit, signal: AbortSignal): Promise<Run['result']> {
+  async #perform(...given: Execution): Promise<Run['result']> {
+    const [run, , signal] = given;
     const { meter, say } = this.#watch;
     const start = performance.now();
     const waited = Math.max(0, Date.now() - Date.parse(run.created_at)) / 1000;
@@ -50,7 +51,7 @@ export class InstrumentedExecutor extends RunExecutor {
       say({ run_id: run.id, outcome, code, seconds: Math.round(seconds * 1000) / 1000 }, 'run ends');
     };
     try {
-      const result = await this.#inner.execute(run, emit, signal);
+      const result = await this.#inner.execute(...given);
       tell('done', '');
       return result;
     } catch (error) {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Sampler } from '../agent/rollout.js';
 import type { WarmStarts } from '../core/async/concurrency.js';
-import type { BudgetLedger, Budget, PriceTable } from '../core/budget/budget.js';
+import type { BudgetLedger, Budget, PriceTable, Spent } from '../core/budget/budget.js';
 import type { Candidate, TrajectoryStep } from '../core/run/candidate.js';
 import type { CellJob, GeneratedTest, RemoteExecutor, TestWriter } from '../core/run/generated-test.js';
 import type { Issue } from '../core/run/issue.js';
@@ -156,8 +156,11 @@ export abstract class RunExecutor {
   check?(request: Run['request']): void;
 
   /**
+   * @param told called with what a run has spent until it fails
    * @returns the result of the finished run
    * @throws BestkError with a next step for the user; anything else is a defect
    */
-  abstract execute(run: Run, emit: Emit, signal: AbortSignal): Promise<Run['result']>;
+  abstract execute(run: Run, emit: Emit, signal: AbortSignal, told?: (spent: Spent) => void): Promise<Run['result']>;
 }
+
+export type Execution = Parameters<RunExecutor['execute']>;

@@ -1,6 +1,6 @@
 import type { LoggerService } from '@nestjs/common';
 import { pause } from '../core/async/time.js';
-import { spentOn } from '../core/budget/budget.js';
+import type { Spent } from '../core/budget/budget.js';
 import { failureOf, InterruptedError, stackOf } from '../core/errors/errors.js';
 import { isStoreOutage } from '../core/errors/unavailable.js';
 import { JobFailedError, LOST } from '../jobs/jobs.js';
@@ -115,10 +115,14 @@ export class RunWorker {
 
   /** @returns how the run ended, or null if it was stopped before */
   private async perform(run: Run, emit: Emit, signal: AbortSignal, mostLost: number): Promise<Ending | null> {
+    let spent: Spent | undefined;
+    const told = (by: Spent): void => {
+      spent = by;
+    };
     try {
       const statuses = await this.tools.store.events(run.id, 0, undefined, STATUS_EVENT);
       if (lostOver(statuses) > mostLost) throw new JobFailedError(LOST);
-      return { status: 'done', result: await this.tools.executor.execute(run, emit, signal) };
+      return { status: 'done', result: await this.tools.executor.execute(run, emit, signal, told) };
     } catch (error) {
       if (signal.aborted || error instanceof InterruptedError) return null;
       // A failure to store results is not a failure of the run: a process with access to the store continues it.
@@ -126,7 +130,7 @@ export class RunWorker {
       const failure = failureOf(error, `Run ${run.id}`);
       if (failure.code === 'internal')
         this.tools.settings.logger.error(`${failure.message} ${stackOf(error)}`, { run_id: run.id });
-      return { status: 'failed', failure, spent: spentOn(error) };
+      return { status: 'failed', failure, spent };
     }
   }
 }

@@ -1,7 +1,7 @@
-import { type Emit, RunExecutor } from '../../src/runs/run-dependencies.js';
+import { type Execution, RunExecutor } from '../../src/runs/run-dependencies.js';
 import type { Run } from '../../src/ports/run-store.js';
 
-export type RunScript = (run: Run, emit: Emit, signal: AbortSignal) => Promise<Run['result']>;
+export type RunScript = (...given: Execution) => Promise<Run['result']>;
 
 /** Plays one script for each execution, in order; the last one again and again. Notes whom it worked on, and when. */
 export class ScriptedExecutor extends RunExecutor {
@@ -15,14 +15,14 @@ export class ScriptedExecutor extends RunExecutor {
     this.scripts = scripts;
   }
 
-  override async execute(run: Run, emit: Emit, signal: AbortSignal): Promise<Run['result']> {
+  override async execute(...given: Execution): Promise<Run['result']> {
     const script = this.scripts.length > 1 ? this.scripts.shift() : this.scripts[0];
     if (script === undefined) throw new Error('The executor has no script.');
-    this.started.push(run.id);
+    this.started.push(given[0].id);
     this.atOnce += 1;
     this.mostAtOnce = Math.max(this.mostAtOnce, this.atOnce);
     try {
-      return await script(run, emit, signal);
+      return await script(...given);
     } finally {
       this.atOnce -= 1;
     }

@@ -111,17 +111,22 @@ const NOTHING: Amount = { tokens: 0, usd: 0 };
 
 const spentOnErrors = new WeakMap<object, Spent>();
 
-/** Notes on an error what the work that ended with it had spent. */
+/** Notes on an error of one run alone what that had spent. */
 export function noteSpent(error: unknown, spent: Spent | undefined): void {
   if (error instanceof Error && spent !== undefined && spent.tokens > 0) spentOnErrors.set(error, spent);
 }
 
-/** Notes on an error of this work what the ledger has spent by then. */
-export async function spending<T>(ledger: Pick<BudgetLedger, 'spent'>, work: Promise<T>): Promise<T> {
+/** Tells what the ledger has spent when this work fails. */
+export async function spending<T>(
+  ledger: Pick<BudgetLedger, 'spent'>,
+  work: Promise<T>,
+  told?: (spent: Spent) => void,
+): Promise<T> {
   try {
     return await work;
   } catch (error) {
-    noteSpent(error, ledger.spent());
+    const spent = ledger.spent();
+    if (spent.tokens > 0) told?.(spent);
     throw error;
   }
 }

@@ -8,7 +8,6 @@ import { registerGrade } from '../../../src/commands/grade.js';
 import { registerRescore } from '../../../src/commands/rescore.js';
 import { runSet, type SetTold } from '../../../src/commands/run-set.js';
 import { registerSelect } from '../../../src/commands/select.js';
-import { noteSpent } from '../../../src/core/budget/budget.js';
 import { RunRequest } from '../../../src/core/run/run-request.js';
 import type { RunResult } from '../../../src/core/run/run-result.js';
 import { ImportedFolder } from '../../../src/io/saved-runs/imported-folder.js';
@@ -88,11 +87,13 @@ const lines = (name: string): unknown[] =>
     .map((line) => JSON.parse(line) as unknown);
 
 it('counts what is paid before its instances run, and what failed ones have paid', async () => {
-  const executor = new ScriptedExecutor(({ request }) => {
-    const error = new EngineUnavailableError('none');
+  // Runs that wait for the same thing fail with the same error.
+  const error = new EngineUnavailableError('none');
+  const executor = new ScriptedExecutor(({ request }, _emit, _signal, told) => {
     const { instance_id } = RunRequest.parse(request).issue;
     const unpriced = { tokens: 15, usd: null };
-    noteSpent(error, { 'demo-1': { tokens: 30, usd: 3 }, 'demo-2': unpriced }[instance_id]);
+    const spent = { 'demo-1': { tokens: 30, usd: 3 }, 'demo-2': unpriced }[instance_id];
+    if (spent !== undefined) told?.(spent);
     return Promise.reject(error);
   });
   const own = processOn(new MemoryRunStore(), executor);
