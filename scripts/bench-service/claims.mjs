@@ -1,7 +1,7 @@
 // 2,000 jobs that wait, with nothing to do for any of them: how fast one worker takes them and puts them away.
 import pLimit from 'p-limit';
 import { z } from 'zod';
-import { Claims } from '../../dist/src/core/async/time.js';
+import { Claims } from '../../dist/src/core/async/concurrency.js';
 import { QueueJobs } from '../../dist/src/jobs/queue-jobs.js';
 import { openQueueServer } from '../../dist/src/jobs/queue-server.js';
 import { startCluster } from '../setup/postgres.mjs';
