@@ -4,6 +4,7 @@ import { createRequire } from 'node:module';
 const WITH_SQLITE = [
   'benchmarks/greedy-arms',
   'http/benchmarks',
+  'http/benchmark-intake',
   'http/evidence',
   'http/docs-examples',
   'store/sqlite-store',
