@@ -1,6 +1,7 @@
 import type { Browser } from 'playwright-core';
 import { judgeMeasure } from '../../../src/core/run/verdict.js';
 import { RunRequest } from '../../../src/core/run/run-request.js';
+import { until } from '../../fixtures/run-world.js';
 import { runResult } from '../../fixtures/runs.js';
 import { patchOf, viewedRun } from '../../fixtures/viewed-runs.js';
 import { named, runPageTests } from './run-page-tests.js';
@@ -326,9 +327,13 @@ describe('the benchmark page', () => {
     await page.getByText('1 of 2 issues').waitFor();
     const rates = page.getByRole('region', { name: 'Right so far' }).locator('tbody tr').first();
     expect(await rates.innerText()).toMatch(/mine\s+50\.0%\s+100\.0% \(20\.7 to 100\.0, 1 issue\)\s+100\.0%/);
-    await issues.getByRole('link').first().focus();
-    await page.keyboard.press('ArrowRight');
-    expect(await page.evaluate(() => document.activeElement?.closest('td')?.innerText)).toContain('wrong, 1 right');
+    // What comes in meanwhile may draw the table anew, and take the focus.
+    await until(async () => {
+      await issues.getByRole('link').first().focus();
+      await page.keyboard.press('ArrowRight');
+      const cell = await page.evaluate(() => document.activeElement?.closest('td')?.innerText);
+      return cell?.includes('wrong, 1 right');
+    });
     await issues.getByRole('link').first().click();
     await page.getByRole('heading', { level: 1 }).waitFor();
     expect(page.url()).toContain(first?.id);
