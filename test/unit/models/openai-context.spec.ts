@@ -1,18 +1,10 @@
-import { OpenAiLlmClient } from '../../../src/models/openai/client.js';
 import { ContextTooLongError, ModelUnavailableError } from '../../../src/core/errors/unavailable.js';
 import { chatReply } from '../../fakes/chat-reply.js';
 import { completionRequest } from '../../fakes/completions.js';
-import { type AnswerChat, ModelServer } from '../../fakes/model-server.js';
+import { type AnswerChat } from '../../fakes/model-server.js';
+import { clientOf, server } from './served-client.js';
 
 const { signal } = new AbortController();
-let server: ModelServer;
-afterEach(() => server.close());
-
-async function clientOf(answer: AnswerChat): Promise<OpenAiLlmClient> {
-  server = await ModelServer.start(answer);
-  return new OpenAiLlmClient({ baseUrl: server.baseUrl, concurrency: 4, timeoutS: 5, maxRetries: 2 });
-}
-
 it.each<[string, unknown]>([
   ['OpenAI', { code: 'context_length_exceeded', message: "This model's maximum context length is 8192" }],
   ['vLLM', "This model's maximum context length is 32768 tokens. However, you requested 40000 tokens"],

@@ -1,22 +1,14 @@
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { OpenAiLlmClient } from '../../../src/models/openai/client.js';
 import { RecordingLlmClient, ReplayLlmClient } from '../../../src/models/recording.js';
 import type { CompletionRequest } from '../../../src/ports/llm-client.js';
 import { chatReply } from '../../fakes/chat-reply.js';
 import { completionRequest } from '../../fakes/completions.js';
-import { type AnswerChat, ModelServer } from '../../fakes/model-server.js';
+import { type AnswerChat } from '../../fakes/model-server.js';
+import { clientOf, server } from './served-client.js';
 
 const { signal } = new AbortController();
-let server: ModelServer;
-afterEach(() => server.close());
-
-async function clientOf(answer: AnswerChat): Promise<OpenAiLlmClient> {
-  server = await ModelServer.start(answer);
-  return new OpenAiLlmClient({ baseUrl: server.baseUrl, concurrency: 4, timeoutS: 5, maxRetries: 2 });
-}
-
 const call = { id: 'c1', name: 'execute_bash', arguments: '{"command":"ls"}' };
 const withTools: CompletionRequest = completionRequest({
   messages: [
@@ -182,8 +174,7 @@ it('does not take what a broken-off answer cost for the usage of an answer witho
 
 it('says how the server broke off all its answers', async () => {
   const choices = [{ message: { content: 'half of' }, finish_reason: 'abort' }];
-  server = await ModelServer.start(() => ({ json: { choices } }));
-  const client = new OpenAiLlmClient({ baseUrl: server.baseUrl, concurrency: 4, timeoutS: 5, maxRetries: 0 });
+  const client = await clientOf(() => ({ json: { choices } }), { maxRetries: 0 });
   await expect(client.complete(completionRequest(), signal)).rejects.toThrow('it broke off its answer: "abort"');
 });
 
@@ -275,7 +266,7 @@ describe('a model that refuses parameters', () => {
       expect(server.calls).toHaveLength(message === OPENAI('stop') ? 2 : 1);
       await server.close();
     }
-    server = await ModelServer.start(picky);
+    await clientOf(picky);
   });
 });
 

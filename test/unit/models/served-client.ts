@@ -1,0 +1,12 @@
+import { OpenAiLlmClient, type OpenAiOptions } from '../../../src/models/openai/client.js';
+import { type AnswerChat, ModelServer } from '../../fakes/model-server.js';
+
+/** The server of the last client made. */
+export let server: ModelServer;
+afterEach(() => server.close());
+
+/** A client of a server that answers so, until the test is over. */
+export async function clientOf(answer: AnswerChat, options: Partial<OpenAiOptions> = {}): Promise<OpenAiLlmClient> {
+  server = await ModelServer.start(answer);
+  return new OpenAiLlmClient({ baseUrl: server.baseUrl, concurrency: 4, timeoutS: 5, maxRetries: 2, ...options });
+}
