@@ -52,6 +52,34 @@ export function Awaited<T>({ answer: { data, problem, reload }, what, children }
   );
 }
 
+interface PagerProps {
+  /** Of the page shown; null = the first. */
+  readonly cursor: string | null;
+  /** Of the page after it; null = there is none. */
+  readonly next: string | null;
+  readonly onTurn: (cursor: string | null) => void;
+}
+
+/** Leads through a list, newest first. */
+export function Pager({ cursor, next, onTurn }: PagerProps) {
+  const button = (text: string, to: string | null) => (
+    <button
+      type="button"
+      onClick={() => {
+        onTurn(to);
+      }}
+    >
+      {text}
+    </button>
+  );
+  return (
+    <p class="actions">
+      {cursor !== null && button('First page', null)}
+      {next !== null && button('Older', next)}
+    </p>
+  );
+}
+
 const SIGNS: Readonly<Record<string, string>> = { queued: '◌', running: '▶', done: '✓', failed: '✕', cancelled: '■' };
 
 /** A run's status as a sign and a word, so that colour is never the only cue. */

@@ -3,7 +3,7 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { BenchmarksView } from '../../http/benchmarks/benchmarks.controller.js';
 import { queryOf } from '../api.js';
 import { moment, money, seconds, short } from '../format.js';
-import { Awaited, Notice, StatusMark, useAnswer } from '../notice.js';
+import { Awaited, Notice, Pager, StatusMark, useAnswer } from '../notice.js';
 import { linkTo } from '../route.js';
 import type { BenchmarkRun, IssueRow } from './benchmark-model.js';
 
@@ -182,16 +182,6 @@ function Right({ run: { right, right_candidates: some, graded } }: { readonly ru
 export function BenchmarksPage() {
   const [cursor, setCursor] = useState<string | null>(null);
   const answer = useAnswer<BenchmarksView>(`/v1/benchmarks${queryOf({ cursor })}`);
-  const button = (text: string, to: string | null) => (
-    <button
-      type="button"
-      onClick={() => {
-        setCursor(to);
-      }}
-    >
-      {text}
-    </button>
-  );
   return (
     <>
       <h1>Benchmarks</h1>
@@ -204,10 +194,7 @@ export function BenchmarksPage() {
               </Notice>
             )}
             {benchmarks.length > 0 && <BenchmarksTable benchmarks={benchmarks} />}
-            <p class="actions">
-              {cursor !== null && button('First page', null)}
-              {next_cursor !== null && button('Older', next_cursor)}
-            </p>
+            <Pager cursor={cursor} next={next_cursor} onTurn={setCursor} />
           </>
         )}
       </Awaited>

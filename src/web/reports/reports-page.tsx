@@ -2,7 +2,7 @@ import { useState, useEffect } from 'preact/hooks';
 import { queryOf, currentKey, request, saveAs } from '../api.js';
 import { CompareBar, useChosen } from '../comparison-columns.js';
 import { moment } from '../format.js';
-import { Awaited, Notice, useAnswer, KeyForm } from '../notice.js';
+import { Awaited, Notice, Pager, useAnswer, KeyForm } from '../notice.js';
 import { linkTo, readRoute } from '../route.js';
 
 interface ReportList {
@@ -14,16 +14,6 @@ export function ReportsPage() {
   const [cursor, setCursor] = useState<string | null>(null);
   const [chosen, choose] = useChosen();
   const answer = useAnswer<ReportList>(`/v1/reports${queryOf({ cursor })}`);
-  const button = (text: string, to: string | null) => (
-    <button
-      type="button"
-      onClick={() => {
-        setCursor(to);
-      }}
-    >
-      {text}
-    </button>
-  );
   return (
     <>
       <h1>Reports</h1>
@@ -37,10 +27,7 @@ export function ReportsPage() {
                 <CompareBar what="report" chosen={chosen} link={linkTo(['compare', 'reports', ...chosen])} />
               )}
               <ReportTable list={list} chosen={chosen} onChoose={choose} />
-              <p class="actions">
-                {cursor !== null && button('First page', null)}
-                {list.next_cursor !== null && button('Older', list.next_cursor)}
-              </p>
+              <Pager cursor={cursor} next={list.next_cursor} onTurn={setCursor} />
             </>
           )}
         </Awaited>
