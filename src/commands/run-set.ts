@@ -1,8 +1,8 @@
 import { printEvent, printJson, printProgress, printText, standingLine } from './output.js';
 import pLimit from 'p-limit';
 import { contentKey } from '../core/identifier.js';
-import { noteSpent, type Spent, spentOn } from '../core/budget/budget.js';
-import { BadInputError, BestkError, EXIT, InterruptedError, ToldError } from '../core/errors/errors.js';
+import { RunFailedError, type Spent, spentOn } from '../core/budget/budget.js';
+import { BadInputError, BestkError, EXIT, InterruptedError } from '../core/errors/errors.js';
 import { etaOf } from '../core/async/time.js';
 import type { RunRequest } from '../core/run/run-request.js';
 import { tokensOfRun, RunResult } from '../core/run/run-result.js';
@@ -313,11 +313,7 @@ export async function runOne(
     throw new InterruptedError();
   }
   const ended = await app.runs.get(run.id);
-  if (ended.failure !== null) {
-    const error = new ToldError(ended.failure);
-    noteSpent(error, ended.spent);
-    throw error;
-  }
+  if (ended.failure !== null) throw new RunFailedError(ended.failure, ended.spent);
   if (ended.status !== 'done') throw new InterruptedError();
   return { id: run.id, createdAt: ended.created_at, request, result: RunResult.parse(ended.result) };
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { type Failure, ToldError } from '../errors/errors.js';
 import { BudgetSpentError } from '../errors/unavailable.js';
 import { optional } from '../identifier.js';
 
@@ -109,11 +110,20 @@ export interface Spent {
 
 const NOTHING: Amount = { tokens: 0, usd: 0 };
 
-const spentOnErrors = new WeakMap<object, Spent>();
+/** A run's own failure. */
+export class RunFailedError extends ToldError {
+  /** @param spent by the run; undefined = nothing, or unknown */
+  constructor(
+    failure: Failure,
+    readonly spent: Spent | undefined,
+  ) {
+    super(failure);
+  }
+}
 
-/** Notes on an error of one run alone what that had spent. */
-export function noteSpent(error: unknown, spent: Spent | undefined): void {
-  if (error instanceof Error && spent !== undefined && spent.tokens > 0) spentOnErrors.set(error, spent);
+/** What the run that ended with this error had spent; undefined = nothing, or unknown. */
+export function spentOn(error: unknown): Spent | undefined {
+  return error instanceof RunFailedError ? error.spent : undefined;
 }
 
 /** Tells what the ledger has spent when this work fails. */
@@ -129,11 +139,6 @@ export async function spending<T>(
     if (spent.tokens > 0) told?.(spent);
     throw error;
   }
-}
-
-/** What the work that ended with this error had spent; undefined = unknown, or nothing. */
-export function spentOn(error: unknown): Spent | undefined {
-  return error instanceof Error ? spentOnErrors.get(error) : undefined;
 }
 
 /**
