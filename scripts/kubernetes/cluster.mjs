@@ -1,8 +1,9 @@
 // The one-node cluster that tests and benchmarks run on. Its tool is no part of this repository: `up`, `images`, `down`.
 import { spawnSync } from 'node:child_process';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { parseAllDocuments } from 'yaml';
 import { SHARED } from '../e2e-real/data.mjs';
 import { HOME, restart } from './processes.mjs';
 
@@ -83,6 +84,7 @@ function environment() {
 }
 
 async function prepareNode() {
+  installSeccompProfile();
   const settings = readFileSync(KUBELET, 'utf8');
   if (!settings.includes('podPidsLimit')) {
     writeFileSync(KUBELET, settings + NODE_SETTINGS);
@@ -95,6 +97,16 @@ async function prepareNode() {
     await sleep(500);
   }
   throw new Error('the node does not become ready');
+}
+
+/** As the DaemonSet of deploy/kubernetes/seccomp.yaml does it. */
+function installSeccompProfile() {
+  const [, { data }] = parseAllDocuments(readFileSync('deploy/kubernetes/seccomp.yaml', 'utf8')).map((each) =>
+    each.toJS(),
+  );
+  const folder = resolve(HOME, 'kubelet/seccomp/bestk');
+  mkdirSync(folder, { recursive: true });
+  for (const [name, profile] of Object.entries(data)) writeFileSync(resolve(folder, name), profile);
 }
 
 /** Whether the node lacks an image, or has another of that name. */

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { CappedBytes } from '../../core/hostile-text.js';
-import type { Ids, SandboxFile } from '../../ports/sandbox.js';
+import type { Ids, SandboxFile, SandboxLimits } from '../../ports/sandbox.js';
 
 /** Exit status of a process killed by signal 9, e.g. by the end of its container. */
 export const KILLED = 137;
@@ -8,6 +8,24 @@ export const KILLED = 137;
 export const CANNOT_RUN = 126;
 /** An ext4 file system has one inode per 16 KiB (mke2fs.conf, `inode_ratio`), so an entry uses up that much space. */
 export const BYTES_PER_ENTRY = 16_384;
+
+const MIB = 1_048_576;
+const GIB = 1024 * MIB;
+
+/*
+ * Memory file systems are charged to the container's memory and not freed by killing processes, so together they stay
+ * below half of it: filling them means "no space left", not out of memory.
+ */
+
+/** Size of `/tmp`. */
+export function tmpBytes({ diskMb, memoryMb }: SandboxLimits): number {
+  return Math.floor(Math.min(diskMb, memoryMb / 4) * MIB);
+}
+
+/** Size of `/dev/shm`. */
+export function shmBytes({ memoryMb }: SandboxLimits): number {
+  return Math.floor(Math.min((memoryMb * MIB) / 8, GIB));
+}
 
 /** Capabilities that root needs to switch to the tests' user and to end its processes; that user has none. */
 export const OVER_TESTS_USER: readonly string[] = ['CHOWN', 'KILL', 'SETGID', 'SETUID'];

@@ -149,6 +149,7 @@ export class StartPatience {
  *   PodScheduled False, Unschedulable            waiting     until a node has room, or SandboxUnschedulableError
  *   ErrImagePull, ImagePullBackOff               waiting     ImagePullError once the kubelet has tried for a while
  *   ErrImageNeverPull, InvalidImageName          over        ImagePullError
+ *   Create…Error that names seccomp              over        EngineUnavailableError: the node lacks the profile
  *   Create…Error, RunContainerError, StartError  over        BadInputError: the image, not the cluster
  *   OutOfcpu, OutOfpods, NodeAffinity, …         rejected    the node changed after it was chosen: create another pod
  *   OOMKilled                                    over        out of memory
@@ -169,6 +170,7 @@ const REJECTED = /^(OutOf\w+|NodeAffinity|NodePorts|UnexpectedAdmissionError|Out
 const PULLING = /^(ErrImagePull|ImagePullBackOff|RegistryUnavailable)$/;
 const NEVER_PULLED = /^(ErrImageNeverPull|InvalidImageName|ImageInspectError)$/;
 const NEVER_STARTED = /^(CreateContainer\w*Error|RunContainerError)$/;
+const NO_PROFILE = /seccomp (?:profile|spec)/i;
 const NOT_THERE = /: not found|does not exist|manifest unknown|access denied|unauthorized|authorization failed/i;
 
 /** State of a pod; null = the pod no longer exists. */
@@ -224,7 +226,8 @@ function containerEnd(pod: Pod): PodState | null {
   }
   const { reason, message } = waitingFor(pod);
   if (NEVER_PULLED.test(reason)) return over(new ImagePullError(imageAskedFor(pod), `${reason}: ${message}`, false));
-  return NEVER_STARTED.test(reason) ? over(startFailure(message)) : null;
+  if (!NEVER_STARTED.test(reason)) return null;
+  return over(NO_PROFILE.test(message) ? profileMissing(message) : startFailure(message));
 }
 
 function imageAskedFor({ spec }: Pod): string {
@@ -238,6 +241,14 @@ function terminatedState(reason: string, message: string, exitCode: number): Pod
   if (exitCode === TOO_MANY_FILES) return over(new SandboxLostError('it made too many files'), 'out-of-disk');
   if (reason === 'Completed') return over(new SandboxExpiredError('its time was over'));
   return over(new SandboxLostError(`its first process ended with ${String(exitCode)} (${reason})`));
+}
+
+function profileMissing(message: string): EngineUnavailableError {
+  return new EngineUnavailableError(`a node cannot load the seccomp profile of sandboxes (${message})`, {
+    next:
+      'Apply deploy/kubernetes/seccomp.yaml, which puts the profile on every node; or run sandboxes with the weaker ' +
+      'profile of the container runtime: securityContext: { seccompProfile: { type: RuntimeDefault } } in BESTK_KUBERNETES_POD.',
+  });
 }
 
 function startFailure(message: string): BadInputError {

@@ -3,8 +3,9 @@ import { z } from 'zod';
 import { createHash } from 'node:crypto';
 import { requireImageReference } from '../../core/run/issue.js';
 import type { SandboxLimits } from '../../ports/sandbox.js';
-import { BYTES_PER_ENTRY, OVER_TESTS_USER } from '../container/container.js';
+import { BYTES_PER_ENTRY, OVER_TESTS_USER, shmBytes, tmpBytes } from '../container/container.js';
 import { isDeadOwner, isNeighbour, LABEL, OWNER } from '../container/sandbox-owner.js';
+import { SECCOMP_PROFILE_PATH } from '../container/seccomp-profile.js';
 
 const Quantity = z.union([z.string(), z.number().transform(String)]);
 
@@ -35,9 +36,10 @@ export const PodTemplate = z.strictObject({
     .strictObject({
       /** Refuse images whose user is root. */
       runAsNonRoot: z.boolean().exactOptional(),
+      /** By default bestk's own profile, which has to be on every node. */
       seccompProfile: z
         .strictObject({ type: z.enum(['RuntimeDefault', 'Localhost']), localhostProfile: z.string().exactOptional() })
-        .default({ type: 'RuntimeDefault' }),
+        .default({ type: 'Localhost', localhostProfile: SECCOMP_PROFILE_PATH }),
     })
     .prefault({}),
 });
@@ -139,17 +141,18 @@ export function podOf(plan: PodPlan, options: ClusterOptions): Pod {
                 template.securityContext.runAsNonRoot !== true && { add: [...OVER_TESTS_USER] }),
             },
           },
-          volumeMounts: [{ name: 'tmp', mountPath: '/tmp' }],
+          volumeMounts: [
+            { name: 'tmp', mountPath: '/tmp' },
+            { name: 'shm', mountPath: '/dev/shm' },
+          ],
         },
       ],
-      volumes: [{ name: 'tmp', emptyDir: { medium: 'Memory', sizeLimit: `${String(tmpMb(limits))}Mi` } }],
+      volumes: [
+        { name: 'tmp', emptyDir: { medium: 'Memory', sizeLimit: String(tmpBytes(limits)) } },
+        { name: 'shm', emptyDir: { medium: 'Memory', sizeLimit: String(shmBytes(limits)) } },
+      ],
     },
   };
-}
-
-/** As large as in a Docker container: it is charged to memory. */
-function tmpMb({ diskMb, memoryMb }: SandboxLimits): number {
-  return Math.floor(Math.min(diskMb, memoryMb / 4));
 }
 
 function resources(
@@ -227,6 +230,8 @@ export const TOO_MANY_FILES = 97;
 const RESULT = '/dev/shm/.bestk';
 
 /*
+ * The node mounts volumes without the sticky bit, so that any user could replace the files of another.
+ *
  * The preparation starts at once: the node takes up to a second to report that a container runs, about as long as the
  * preparation itself. Its exit code goes through a pipe, so that a reader waits for it.
  *
@@ -237,6 +242,7 @@ const RESULT = '/dev/shm/.bestk';
 const BEGIN = String.raw`
 watch=$1 life=$2 most=$3
 shift 3
+chmod 1777 /tmp /dev/shm 2>/dev/null
 if [ $# -gt 0 ]; then
   mkdir -m 700 ${RESULT} && mkfifo ${RESULT}/code
   { "$@" >${RESULT}/out 2>${RESULT}/err; code=$?; exec >${RESULT}/code; echo "$code"; } &

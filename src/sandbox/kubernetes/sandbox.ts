@@ -116,8 +116,9 @@ export class KubernetesSandbox extends ContainerSandbox {
   async #examine(container: KubernetesContainer, node: string | undefined): Promise<readonly string[]> {
     try {
       const isClosed = await this.#client.ensureNetworkPolicy(DENY_ALL);
-      const found = isClosed ? await networkConcern(container, node) : POLICY_FORBIDDEN;
-      const concerns = found === null ? [] : [found];
+      const network = isClosed ? await networkConcern(container, node) : POLICY_FORBIDDEN;
+      const { type } = this.#options.cluster.pod.securityContext.seccompProfile;
+      const concerns = [...(network === null ? [] : [network]), ...(type === 'RuntimeDefault' ? [WEAKER_PROFILE] : [])];
       for (const concern of concerns) this.#options.warn?.(concern);
       return concerns;
     } catch {
@@ -184,6 +185,11 @@ async function networkConcern(container: Container, node: string | undefined): P
 const POLICY_FORBIDDEN =
   `NetworkPolicy "${DENY_ALL.metadata.name}" is not there, and this account may not make it: sandboxes may have a network. ` +
   'Apply deploy/kubernetes/network-policy.yaml.';
+
+/** BESTK_KUBERNETES_POD asked for it. */
+const WEAKER_PROFILE =
+  "Sandboxes run with the container runtime's seccomp profile, which may allow io_uring, AF_VSOCK and other system calls " +
+  "that bestk's own profile refuses (deploy/kubernetes/seccomp.yaml).";
 
 const MIB = 1024 * 1024;
 /** How long connecting to an unresponsive node is retried before a command. */

@@ -37,11 +37,12 @@ describeOnCluster('a run on a cluster', () => {
     endedWell(run);
   }, 240_000);
 
-  /** The points of a run at which something is killed, one after the other. */
+  const untilPodsRun = (): Promise<unknown> => until(() => podNames(OURS).length > 0);
+  /** The points of a run at which something is killed, one after the other; a pod is there at each. */
   const points: readonly ((child: Child) => Promise<unknown>)[] = [
-    () => until(() => podNames(OURS).length > 0),
-    (child) => told(child, CELL_OF_A_CANDIDATE),
-    (child) => told(child, CELL_OF_A_CANDIDATE),
+    untilPodsRun,
+    (child) => told(child, CELL_OF_A_CANDIDATE).then(untilPodsRun),
+    (child) => told(child, CELL_OF_A_CANDIDATE).then(untilPodsRun),
   ];
 
   it('whose worker is killed again and again is finished by the next, which removes what it left', async () => {

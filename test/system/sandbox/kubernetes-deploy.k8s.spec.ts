@@ -1,17 +1,22 @@
-import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { stringify, parse } from 'yaml';
+import { SECCOMP_PROFILE, SECCOMP_PROFILE_PATH } from '../../../src/sandbox/container/seccomp-profile.js';
+import { HOME } from '../../fixtures/cluster-processes.js';
 import { FOLDER, manifests } from '../../fixtures/deployment.js';
+import { until } from '../../fixtures/run-world.js';
 import { go, sh, spec } from '../../fixtures/sandbox-commands.js';
 import { describeOnCluster } from './describe-on-cluster.js';
 import { KUBECONFIG, kubectl, kubernetesSandbox } from './kubernetes-harness.js';
 
 const NAMESPACE = 'bestk';
+/** Namespace of what runs on every node with access to its folders. */
+const NODES = 'bestk-nodes';
 
 const apply = (file: string, ...more: string[]): string =>
-  kubectl({}, '-n', NAMESPACE, 'apply', '-f', join(FOLDER, file), ...more);
+  kubectl({}, '-n', file === 'seccomp.yaml' ? NODES : NAMESPACE, 'apply', '-f', join(FOLDER, file), ...more);
 
 interface Kubeconfig {
   users: { name: string; user: object }[];
@@ -35,6 +40,7 @@ function accountConfig(): string {
 describeOnCluster('deploy/kubernetes', () => {
   beforeAll(async () => {
     apply('namespace.yaml');
+    kubectl({}, 'create', 'namespace', NODES);
     for (let tries = 0; tries < 40; tries += 1) {
       if (kubectl({}, '-n', NAMESPACE, 'get', 'serviceaccounts', '-o', 'name') !== '') return;
       await sleep(250);
@@ -42,7 +48,7 @@ describeOnCluster('deploy/kubernetes', () => {
   });
 
   afterAll(() => {
-    kubectl({}, 'delete', 'namespace', NAMESPACE);
+    kubectl({}, 'delete', 'namespace', NAMESPACE, NODES);
   });
 
   it.each(readdirSync(FOLDER))('%s is what the API server takes', (file) => {
@@ -88,6 +94,16 @@ describeOnCluster('deploy/kubernetes', () => {
       expect(() => may(...what)).toThrow();
     }
   });
+
+  it('puts the seccomp profile on every node', async () => {
+    const file = join(HOME, 'kubelet/seccomp', SECCOMP_PROFILE_PATH);
+    rmSync(file);
+    for (const manifest of manifests('seccomp.yaml')) {
+      kubectl({ input: JSON.stringify(manifest) }, '-n', NODES, 'apply', '-f', '-');
+    }
+    await until(() => existsSync(file));
+    expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual(SECCOMP_PROFILE);
+  }, 60_000);
 
   it('pulls the images to every node', async () => {
     const [prePull] = manifests('pre-pull.yaml');

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { BadInputError } from '../../../src/core/errors/errors.js';
 import {
   EngineUnavailableError,
   ImagePullError,
@@ -69,9 +70,9 @@ describeOnCluster('trouble of a cluster', () => {
     const small = sandboxWith({ limits: { ...limits, memoryMb: 48 }, cluster: { pod: podWith({}) } });
     const session = await small.open(spec, go);
     const [pod] = podNames();
-    // What lies in /dev/shm stays when its writer is killed; process 1 is killed before it. It begins after the command
-    // that started it was over, whose own outcome it would be otherwise.
-    const daemon = 'sleep 3; echo 1000 >/proc/1/oom_score_adj; while :; do cat /dev/zero >>/dev/shm/all; done';
+    // Process 1 is killed before the others. The daemon begins after the command that started it was over, whose own
+    // outcome it would be otherwise.
+    const daemon = 'sleep 3; echo 1000 >/proc/1/oom_score_adj; while :; do tail /dev/zero; done';
     expect(await sh(session, `setsid sh -c '${daemon}' >/dev/null 2>&1 &`)).toMatchObject({ exitCode: 0 });
     for (let tries = 0; tries < 60 && phaseOf(pod) === 'Running'; tries += 1) await sleep(500);
     // Nothing else of this test means anything while the kernel kills others than process 1.
@@ -83,7 +84,7 @@ describeOnCluster('trouble of a cluster', () => {
     const image = 'registry.invalid/none:1';
     const pulling = sandboxWith({ cluster: { pod: podWith({ imagePullPolicy: 'IfNotPresent' }), startS: 8 } });
     await expect(pulling.open({ ...spec, image }, go)).rejects.toMatchObject({ image, retryable: true });
-    await expect(pulling.open({ ...spec, image: 'Bad__:::x' }, go)).rejects.toMatchObject({ retryable: false });
+    await expect(pulling.open({ ...spec, image: 'Bad__:::x' }, go)).rejects.toBeInstanceOf(BadInputError);
     await expect(sandbox.open({ ...spec, image }, go)).rejects.toMatchObject({
       code: 'image-pull-failed',
       retryable: false,
@@ -113,6 +114,25 @@ describeOnCluster('trouble of a cluster', () => {
       kubectl({}, 'delete', ...podNames(), '--grace-period=0', '--force');
       await expect(call(session)).rejects.toBeInstanceOf(SandboxLostError);
     }
+  });
+
+  it('whose nodes lack the seccomp profile refuses sandboxes and says what to apply', async () => {
+    const seccompProfile = { type: 'Localhost', localhostProfile: 'bestk/none.json' };
+    const unprofiled = sandboxWith({ cluster: { pod: podWith({ securityContext: { seccompProfile } }) } });
+    for (const refused of [unprofiled.open(spec, go), unprofiled.describeImage(spec.image, go)]) {
+      await expect(refused).rejects.toMatchObject({
+        code: 'engine-unavailable',
+        next: expect.stringContaining('deploy/kubernetes/seccomp.yaml') as string,
+      });
+    }
+  });
+
+  it('whose operator chose the profile of the runtime is told that it is weaker', async () => {
+    const warnings: string[] = [];
+    const pod = podWith({ securityContext: { seccompProfile: { type: 'RuntimeDefault' } } });
+    const weaker = sandboxWith({ warn: (text) => warnings.push(text), cluster: { pod } });
+    await (await weaker.open(spec, go)).close();
+    expect(warnings).toContainEqual(expect.stringContaining("container runtime's seccomp profile"));
   });
 
   it('that is not there is unavailable', async () => {
@@ -161,7 +181,7 @@ describeOnCluster('trouble of a cluster', () => {
       activeDeadlineSeconds: 600,
       restartPolicy: 'Never',
     });
-    expect(made.volumes.map(({ name }) => name)).toEqual(['tmp']);
+    expect(made.volumes.map(({ name }) => name)).toEqual(['tmp', 'shm']);
     expect(made.containers[0]?.resources.limits).toEqual({ cpu: '1', memory: '256Mi', 'ephemeral-storage': '64Mi' });
     expect(metadata.annotations['bestk.purpose']).toBe(spec.purpose);
     const { stdout } = await sh(

@@ -1,6 +1,7 @@
 import { BadInputError } from '../../../src/core/errors/errors.js';
 import { loadConfig } from '../../../src/app/config.js';
 import { podOf } from '../../../src/sandbox/kubernetes/pod-spec.js';
+import { SECCOMP_PROFILE_PATH } from '../../../src/sandbox/container/seccomp-profile.js';
 
 describe('settings of a cluster', () => {
   it('are Docker with as many containers as cores unless told otherwise', () => {
@@ -36,7 +37,10 @@ describe('settings of a cluster', () => {
       nodeSelector: { pool: 'sandboxes' },
       tolerations: [{ key: 'a', operator: 'Exists', effect: 'NoSchedule' }],
       imagePullSecrets: [{ name: 'one' }],
-      securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
+      securityContext: {
+        runAsNonRoot: true,
+        seccompProfile: { type: 'Localhost', localhostProfile: SECCOMP_PROFILE_PATH },
+      },
       automountServiceAccountToken: false,
     });
     expect(spec?.containers[0]).toMatchObject({

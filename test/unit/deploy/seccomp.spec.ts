@@ -1,11 +1,31 @@
-import { readFileSync } from 'node:fs';
-import { SECCOMP_PROFILE } from '../../../src/sandbox/docker/limits.js';
+import { SECCOMP_PROFILE, SECCOMP_PROFILE_PATH } from '../../../src/sandbox/container/seccomp-profile.js';
+import { manifests } from '../../fixtures/deployment.js';
 
-it('the profile for the nodes of a cluster is the one that Docker’s containers get', () => {
-  expect(JSON.parse(readFileSync('deploy/seccomp.json', 'utf8'))).toEqual(SECCOMP_PROFILE);
-});
+describe('the seccomp profile of sandboxes', () => {
+  it('is installed on nodes under the path that pods ask for', () => {
+    const [, { data = {} } = {}, daemons] = manifests('seccomp.yaml');
+    const [folder, file = ''] = SECCOMP_PROFILE_PATH.split('/');
+    expect(Object.keys(data)).toEqual([file]);
+    expect(JSON.parse(data[file] ?? '')).toEqual(SECCOMP_PROFILE);
+    expect(daemons).toMatchObject({
+      kind: 'DaemonSet',
+      spec: {
+        template: {
+          spec: {
+            volumes: expect.arrayContaining([
+              {
+                name: 'node',
+                hostPath: { path: expect.stringMatching(`/seccomp/${folder}$`), type: 'DirectoryOrCreate' },
+              },
+            ]) as unknown,
+          },
+        },
+      },
+    });
+  });
 
-it('names each call once', () => {
-  const [{ names }] = SECCOMP_PROFILE.syscalls as unknown as [{ names: string[] }];
-  expect(names).toHaveLength(new Set(names).size);
+  it('names each system call once', () => {
+    const [{ names }] = SECCOMP_PROFILE.syscalls as unknown as [{ names: string[] }];
+    expect(names).toHaveLength(new Set(names).size);
+  });
 });

@@ -49,6 +49,21 @@ describe('the state of a pod', () => {
       waiting('CreateContainerConfigError', 'container has runAsNonRoot and image will run as root'),
       { kind: 'over', error: { code: 'bad-input', place: { field: 'environment.image' } } },
     ],
+    ...[
+      'failed to create containerd container: failed to generate container "a" spec: failed to generate seccomp spec opts: failed to load seccomp profile "/var/lib/kubelet/seccomp/bestk/sandbox-1.json": open: no such file or directory',
+      'cannot load seccomp profile "/var/lib/kubelet/seccomp/bestk/sandbox-1.json": open: no such file or directory',
+      'container create failed: opening seccomp profile (/var/lib/kubelet/seccomp/bestk/sandbox-1.json) failed: no such file',
+    ].map((message): [string, Pod, object] => [
+      'a node without the seccomp profile',
+      waiting('CreateContainerError', message),
+      {
+        kind: 'over',
+        error: {
+          code: 'engine-unavailable',
+          next: expect.stringContaining('deploy/kubernetes/seccomp.yaml') as string,
+        },
+      },
+    ]),
     [
       'no shell',
       containerIn({ terminated: { reason: 'StartError', exitCode: 128, message: 'exec: "/bin/sh": stat /bin/sh' } }),
