@@ -12,7 +12,7 @@ import { CONTAINER } from './pod-spec.js';
 const CHANNEL = { stdin: 0, stdout: 1, stderr: 2, status: 3 } as const;
 const PIECE = 512 * 1024;
 const NOT_STARTED =
-  /resource temporarily unavailable|cannot allocate memory|OOM-killed|fork\/exec|executable file not found|no such file|permission denied|exec format/i;
+  /resource temporarily unavailable|cannot allocate memory|OOM-killed|fork\/exec|executable file not found|read init-p|no such file|permission denied|exec format/i;
 
 const PING_MS = 15_000;
 /** A connection is dead once this many successive pings were sent and nothing at all has arrived. */

@@ -209,6 +209,7 @@ describe('the exec channel', () => {
 
   it.each([
     'fork/exec /proc/self/exe: resource temporarily unavailable',
+    'unable to start container process: read init-p: connection reset by peer: unknown',
     'unable to start container process: procReady not received (possibly OOM-killed)',
   ])('takes what could not be started for never started: %s', async (why) => {
     const message = `OCI runtime exec failed: ${why}`;
