@@ -1,5 +1,6 @@
 import { cpus, homedir } from 'node:os';
 import { join } from 'node:path';
+import { closest, distance } from 'fastest-levenshtein';
 import { z } from 'zod';
 import { AgentLimits } from '../core/run/agent.js';
 import type { SettingsDesk } from '../commands/init.js';
@@ -64,8 +65,7 @@ export const CONFIG = Symbol('Config');
 /** The environment, overridden by some settings. @throws BadInputError for an unknown one */
 export function environmentWith(settings: Readonly<Record<string, string>>): NodeJS.ProcessEnv {
   const unknown = Object.keys(settings).find((name) => !(name in Settings.shape));
-  if (unknown !== undefined)
-    throw new BadInputError('is no setting.', { field: unknown }, 'README lists the settings.');
+  if (unknown !== undefined) throw unknownSetting(unknown, { field: unknown });
   // Model URLs are appended to those of the environment.
   const urls = [process.env.BESTK_MODEL_URLS ?? '', settings.BESTK_MODEL_URLS ?? ''].filter((list) => list !== '');
   return { ...process.env, ...settings, ...(urls.length === 0 ? {} : { BESTK_MODEL_URLS: urls.join(',') }) };
@@ -81,9 +81,14 @@ export function settingsDesk(): SettingsDesk {
   return { settings, check: (given) => loadConfig(environmentWith(given)) };
 }
 
-/** The only reader of the environment. @throws BadInputError naming the first wrong variable and how many more there are */
+/**
+ * The only reader of the environment. @throws BadInputError naming the first wrong variable and how many more there are, or an
+ * unknown one that begins with `BESTK_`
+ */
 export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config {
   const present = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
+  const unknown = Object.keys(present).find((name) => /^BESTK_/.test(name) && !isReadSomewhere(name));
+  if (unknown !== undefined) throw unknownSetting(unknown, { file: 'environment', field: unknown });
   const parsed = Settings.safeParse(present);
   if (!parsed.success) throw describeProblem(parsed.error);
   const s = parsed.data;
@@ -129,6 +134,27 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
     logLevel: s.BESTK_LOG_LEVEL,
     stop: { drainS: s.BESTK_DRAIN_S, limitS: s.BESTK_SHUTDOWN_S },
   };
+}
+
+/** Variables of bestk's clients, compose.yaml and the scripts of a checkout. */
+const READ_BY_OTHER_PROGRAMS: ReadonlySet<string> = new Set([
+  ...['BESTK_API_KEY', 'BESTK_CLI', 'BESTK_REWARD_FILE', 'BESTK_URL'],
+  ...['BESTK_IMAGE', 'BESTK_LISTEN'],
+  ...['BESTK_ATTACKS_TABLE', 'BESTK_CLUSTER_TOOL', 'BESTK_REAL_DATA', 'BESTK_TEST_K8S', 'BESTK_TEST_KUBECONFIG'],
+]);
+
+function isReadSomewhere(name: string): boolean {
+  return name in Settings.shape || READ_BY_OTHER_PROGRAMS.has(name);
+}
+
+function unknownSetting(name: string, place: BadInputError['place']): BadInputError {
+  const nearest = closest(name, Object.keys(Settings.shape));
+  const isLikely = distance(name, nearest) <= name.length / 4;
+  return new BadInputError(
+    'is no setting.',
+    place,
+    `${isLikely ? `Did you mean ${nearest}?` : 'Unset it.'} docs/settings.md lists all settings.`,
+  );
 }
 
 function describeProblem(error: z.ZodError): BadInputError {

@@ -35,7 +35,7 @@ export function withCurveOptions(command: Command, { k, presets, draws }: CurveD
   return command
     .addOption(presets)
     .option('--compare <list>', 'baseline rules for the comparisons, or "all" (default: random)')
-    .option('--k <list>', `e.g. 1..26 or 1,2,4,8, up to the largest number of candidates (default: ${k})`)
+    .option('-k, --k <list>', `e.g. 1..26 or 1,2,4,8, up to the largest number of candidates (default: ${k})`)
     .option('--bootstrap <n>', 'resamples for the intervals; 0 = normal approximation', wholeNumberTo(100_000), 2000)
     .option('--seed <n>', 'seed for resampling and random subsets', wholeNumberTo(2 ** 32 - 1), 1)
     .option('--draws <n>', 'random subsets if neither a closed form nor enumeration is feasible', atLeastOne, draws);

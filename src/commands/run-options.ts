@@ -6,6 +6,7 @@ import { parsed } from '../core/errors/errors.js';
 import type { GeneratedTest } from '../core/run/generated-test.js';
 import type { Issue } from '../core/run/issue.js';
 import { DEFAULT_PRESET, type GivenRule } from '../core/run/run-request.js';
+import { JUDGE_METHODS } from '../core/run/verifier.js';
 import { Calibration, Combiner } from '../core/run/fitted.js';
 import { readYaml } from '../io/inputs/yaml.js';
 import { readAllTests } from '../io/inputs/candidates.js';
@@ -43,7 +44,7 @@ export function withRunOptions(command: Command, issueRequired = true, labels = 
     .option('--labels <path>', `${labels}, shown next to the selection; verifiers and stages never see them`)
     .option(
       '--verifiers <list>',
-      'eb (execution-based), ef (execution-free) or ef:METHOD@MODEL, comma-separated: ef,eb; none: verify nothing (combine with --preset majority)',
+      `eb (execution-based), ef (execution-free) or ef:METHOD@MODEL, comma-separated: ef,eb; METHOD is ${JUDGE_METHODS.join(', ')}; none: verify nothing (combine with --preset majority)`,
     )
     .addOption(parallelOption());
   return withRuleOptions(command);

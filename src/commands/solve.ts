@@ -55,7 +55,7 @@ export function registerSolve(program: Command, openApp: OpenApp): void {
     .command('solve')
     .description('sample K trajectories of one or many issues with an agent in containers and select the best')
     .option('--out <dir>', 'folder for the report; not with --estimate')
-    .option('-k <number>', 'number of trajectories', count, 8)
+    .option('-k, --k <number>', 'number of trajectories', count, 8)
     .option('--k0 <number>', 'sample this many first, then more only while they disagree', count)
     .option(
       '--refine <number>',

@@ -21,7 +21,7 @@ import { estimateAll } from './estimate.js';
 import { secondWave } from './refine.js';
 import { describeCandidates, type Described, poolInput } from './entries.js';
 import { type Emit, type RunDependencies, type RunDependenciesFactory, RunExecutor } from './run-dependencies.js';
-import { originFlags, score, withGap } from './score.js';
+import { originFlags, score, withdrawUnverified } from './score.js';
 import { testsMeanwhile, writtenTests } from './tests-of-run.js';
 import { StageTelemetry } from './instrumented-executor.js';
 import { secondsOf, TimeBudget } from '../core/async/time.js';
@@ -127,7 +127,7 @@ export class PipelineExecutor extends RunExecutor {
     const flags = new Map(
       described.map(({ entry, flags: own }) => [entry.id, [...own, ...(origins.get(entry.id) ?? [])]]),
     );
-    const selection = withGap(selectBest(input, rule, flags), verdicts, names);
+    const selection = withdrawUnverified(selectBest(input, rule, flags), verdicts, names, rule.preset);
     const spent = deps.ledger.spent();
     await emit('selected', { candidate_id: selection.candidate_id, deciding_stage: selection.deciding_stage });
     return {

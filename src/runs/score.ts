@@ -1,5 +1,7 @@
+import { needsVerdicts } from '../../verifiers/hybrid/select.js';
 import { ModelUnavailableError } from '../core/errors/unavailable.js';
 import { type Candidate, leaksOf, type TrajectoryStep } from '../core/run/candidate.js';
+import type { Preset } from '../core/run/preset.js';
 import type { GeneratedTest } from '../core/run/generated-test.js';
 import { measureNamed, type Verdict } from '../core/run/verdict.js';
 import type { Rollout } from '../core/run/rollout.js';
@@ -122,14 +124,43 @@ const GIVE_TESTS =
   'supply tests (--tests, or set BESTK_TEST_MODEL to have them written) or environment.regression_command, or use a judge (--verifiers ef,eb)';
 
 /**
- * If nothing was executed, the selection notes it; without a judge there is no evidence for any patch, so none is returned.
+ * Withdraws a selection that rests on no verdict: if no verifier gave one on any candidate, or if nothing was executed and
+ * no judge was asked. If nothing was executed but a judge decided, the selection notes it.
+ * @param names of the verifiers that were asked
+ * @param preset by which the selection was made; one that needs no verdict (shortest, majority) keeps its selection
  */
-export function withGap(selection: Selection, verdicts: readonly Verdict[], names: readonly VerifierName[]): Selection {
+export function withdrawUnverified(
+  selection: Selection,
+  verdicts: readonly Verdict[],
+  names: readonly VerifierName[],
+  preset: Pick<Preset, 'stages'>,
+): Selection {
   const gap = notExecuted(verdicts);
-  if (gap === null) return selection;
-  if (names.some(isJudge)) return { ...selection, notes: [...selection.notes, `not executed: ${gap}`] };
-  const why_none = `nothing was executed (${gap}): ${GIVE_TESTS}`;
-  return { ...selection, candidate_id: null, basis: 'none', deciding_stage: null, why_none };
+  const isJudged = names.some(isJudge);
+  const silence = names.length > 0 && needsVerdicts(preset.stages) ? whyNoVerdict(verdicts) : null;
+  if (gap !== null && !isJudged) return withoutPatch(selection, `nothing was executed (${gap}): ${GIVE_TESTS}`);
+  if (silence !== null) return withoutPatch(selection, silence);
+  return gap === null ? selection : { ...selection, notes: [...selection.notes, `not executed: ${gap}`] };
+}
+
+function withoutPatch(selection: Selection, why: string): Selection {
+  const why_none = selection.candidate_id === null ? (selection.why_none ?? why) : why;
+  return { ...selection, candidate_id: null, basis: 'none', deciding_stage: null, confidence: null, why_none };
+}
+
+/** Why there is no verdict on any patch that could be verified; null if there is one, or no such patch. */
+function whyNoVerdict(verdicts: readonly Verdict[]): string | null {
+  if (verdicts.some(({ kind, evidence }) => kind === 'scored' || hasObserved(evidence))) return null;
+  const causes = new Map<string, { count: number; detail: string }>();
+  for (const verdict of verdicts) {
+    if (verdict.kind === 'scored' || OF_THE_PATCH.has(verdict.reason)) continue;
+    const cause = `${verdict.measure} ${verdict.reason}`;
+    const { count = 0, detail = verdict.detail } = causes.get(cause) ?? {};
+    causes.set(cause, { count: count + 1, detail });
+  }
+  if (causes.size === 0) return null;
+  const said = [...causes].map(([cause, { count, detail }]) => `${cause} for ${count} (first: ${detail})`);
+  return `no verifier gave a verdict on any candidate: ${said.join('; ')}`;
 }
 
 /** A model that fails for one candidate leaves a gap; one that fails for all of them is down. */

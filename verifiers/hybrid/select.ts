@@ -176,6 +176,11 @@ function verdictsIn(pool: Pool, id: string): readonly string[] {
   return sources.filter((source) => !['prior', 'votes', 'submitted'].includes(source));
 }
 
+/** Whether the stages compare candidates by what a verifier measures, and not only by the patch or the pool. */
+export function needsVerdicts(stages: readonly Stage[]): boolean {
+  return measuresUsed(stages).some((by) => !FACTS.has(by));
+}
+
 /** Measures of the patch and of the pool, known without a verifier. */
 const FACTS: ReadonlySet<string> = new Set([
   'patch_size',

@@ -77,7 +77,7 @@ export function withPlanOptions(command: Command): Command {
     .option('--sample <n>', 'random sample of this size', count)
     .option('--seed <n>', 'seed of the sample', wholeNumber)
     .option('--name <name>', 'name of the arm that the options below define')
-    .option('-k <number>', 'trajectories of each issue', count)
+    .option('-k, --k <number>', 'trajectories of each issue', count)
     .addOption(
       new Option('--allocate <policy>', 'how further trajectories are shared: equally, or by expected gain').choices([
         'equal',

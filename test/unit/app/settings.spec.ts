@@ -73,3 +73,28 @@ it('the queue is on the server of the store, or on another one: behind a pooler 
     expect(loadConfig({ DATABASE_URL, BESTK_QUEUE_URL: url }).queue).toBe(url);
   }
 });
+
+describe('a variable that begins with BESTK_', () => {
+  it.each([
+    ['BESTK_VERIFER_MODEL', 'BESTK_VERIFIER_MODEL'],
+    ['BESTK_SANDBOX_CONCURENCY', 'BESTK_SANDBOX_CONCURRENCY'],
+    ['BESTK_PROMPT', 'BESTK_PROMPTS'],
+    ['BESTK_LLM_TIMEOUT', 'BESTK_LLM_TIMEOUT_S'],
+  ])('is refused if no program reads it: %s, with the nearest setting', (name, nearest) => {
+    const load = (): unknown => loadConfig({ [name]: 'x' });
+    expect(load).toThrow(BadInputError);
+    expect(load).toThrow(expect.objectContaining({ place: { file: 'environment', field: name } }));
+    expect(load).toThrow(
+      expect.objectContaining({ next: expect.stringContaining(`Did you mean ${nearest}?`) as string }),
+    );
+  });
+
+  it('is refused without a guess if it resembles no setting', () => {
+    const load = (): unknown => loadConfig({ BESTK_SOMETHING_ELSE_ENTIRELY: 'x' });
+    expect(load).toThrow(expect.objectContaining({ next: 'Unset it. docs/settings.md lists all settings.' }));
+  });
+
+  it('may belong to a client, to compose.yaml, or be empty', () => {
+    expect(() => loadConfig({ BESTK_API_KEY: 'k', BESTK_URL: 'u', BESTK_IMAGE: 'i', BESTK_NONE: '' })).not.toThrow();
+  });
+});

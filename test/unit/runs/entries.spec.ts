@@ -1,6 +1,6 @@
 import { type AbstainReason, EXECUTION_FREE, type Verdict } from '../../../src/core/run/verdict.js';
 import { describeCandidates } from '../../../src/runs/entries.js';
-import { score, withGap } from '../../../src/runs/score.js';
+import { score, withdrawUnverified } from '../../../src/runs/score.js';
 import type { Selection } from '../../../src/core/run/run-result.js';
 import { ModelUnavailableError } from '../../../src/core/errors/unavailable.js';
 import type { Verifier } from '../../../src/core/run/verifier.js';
@@ -161,6 +161,9 @@ describe('scoring', () => {
   });
 });
 
+/** A rule that compares candidates by verdicts. */
+const preset = { stages: [{ stage: 'max' as const, by: 'regression', within: 0 }] };
+
 describe('a run in which nothing was executed', () => {
   const made: Selection = {
     ...{ instance_id: 'i', candidate_id: 'a', basis: 'fallback', deciding_stage: 'lowest-id', confidence: 0.5 },
@@ -173,7 +176,7 @@ describe('a run in which nothing was executed', () => {
   ];
 
   it('returns no patch without a judge, and says what to give', () => {
-    const { candidate_id, basis, why_none } = withGap(made, gap, ['eb']);
+    const { candidate_id, basis, why_none } = withdrawUnverified(made, gap, ['eb'], preset);
     expect([candidate_id, basis]).toEqual([null, 'none']);
     expect(why_none).toMatch(
       /^nothing was executed \(regression: because; reproduction: because\): supply tests .*--tests/,
@@ -181,14 +184,54 @@ describe('a run in which nothing was executed', () => {
   });
 
   it('says so beside what a judge decided', () => {
-    const { candidate_id, notes } = withGap(made, gap, ['ef', 'eb']);
+    const judged = [...gap, scored('a', 'execution_free', 0.5)];
+    const { candidate_id, notes } = withdrawUnverified(made, judged, ['ef', 'eb'], preset);
     expect(candidate_id).toBe('a');
     expect(notes).toEqual(['not executed: regression: because; reproduction: because']);
   });
 
-  it('is no run of which one suite said something, or whose surroundings failed', () => {
-    expect(withGap(made, [...gap, scored('b', 'reproduction', 0)], ['eb'])).toBe(made);
-    expect(withGap(made, [...gap, abstained('b', 'regression', 'model-unavailable')], ['eb'])).toBe(made);
-    expect(withGap(made, [abstained('a', 'regression', 'does-not-apply')], ['eb'])).toBe(made);
+  it('is no run of which one suite said something, or whose patches do not apply', () => {
+    expect(withdrawUnverified(made, [...gap, scored('b', 'reproduction', 0)], ['eb'], preset)).toBe(made);
+    expect(withdrawUnverified(made, [abstained('a', 'regression', 'does-not-apply')], ['eb'], preset)).toBe(made);
+  });
+});
+
+describe('a run without any verdict', () => {
+  const made: Selection = {
+    ...{ instance_id: 'i', candidate_id: 'a', basis: 'fallback', deciding_stage: 'lowest-id', confidence: 0.5 },
+    ...{ why_none: null, notes: [], ranking: [], stages: [] },
+  };
+  const unreadable = [
+    abstained('a', 'execution_free', 'unreadable-answer'),
+    abstained('b', 'execution_free', 'unreadable-answer'),
+  ];
+
+  it.each<[string, readonly Verdict[], string]>([
+    ['a judge that nobody can read', unreadable, 'execution_free unreadable-answer for 2 (first: because)'],
+    [
+      'lost containers',
+      [abstained('a', 'regression', 'infrastructure'), abstained('b', 'regression', 'does-not-apply')],
+      'regression infrastructure for 1 (first: because)',
+    ],
+    [
+      'judge and tests that are both silent',
+      [...unreadable, abstained('a', 'regression', 'no-tests'), abstained('a', 'reproduction', 'no-tests')],
+      'execution_free unreadable-answer for 2 (first: because); regression no-tests for 1',
+    ],
+    ['a spent budget', [abstained('a', 'execution_free', 'budget-spent')], 'execution_free budget-spent for 1'],
+  ])('returns no patch and no confidence: %s', (_, verdicts, cause) => {
+    const selection = withdrawUnverified(made, verdicts, ['ef', 'eb'], preset);
+    expect(selection).toMatchObject({ candidate_id: null, basis: 'none', deciding_stage: null, confidence: null });
+    expect(selection.why_none).toContain(`no verifier gave a verdict on any candidate: ${cause}`);
+  });
+
+  it('keeps the selection of a rule that needs no verdict', () => {
+    const shortest = { stages: [{ stage: 'min' as const, by: 'patch_size', within: 0 }] };
+    expect(withdrawUnverified(made, unreadable, ['ef'], shortest)).toBe(made);
+    expect(withdrawUnverified(made, [], [], preset)).toBe(made);
+  });
+
+  it('keeps a selection with one verdict, whatever else is unknown', () => {
+    expect(withdrawUnverified(made, [...unreadable, scored('b', 'regression', 0)], ['ef', 'eb'], preset)).toBe(made);
   });
 });
