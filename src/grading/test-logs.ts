@@ -31,6 +31,11 @@ export class TestLog {
     return this.statuses.exact.get(name) ?? this.statuses.loose.get(name) ?? 'missing';
   }
 
+  /** The tests' own ids, in the order in which the log names them. */
+  get names(): Iterable<string> {
+    return this.statuses.exact.keys();
+  }
+
   /** Number of tests that failed or errored. */
   get failures(): number {
     return [...this.statuses.exact.values()].filter((status) => status === 'failed' || status === 'error').length;
