@@ -18,7 +18,7 @@ const ROOMS = {
     packages: ['@nestjs/common', 'zod'],
     builtIns: ['events'],
   },
-  grading: { rooms: ['io', 'ports', 'core'], packages: ['zod'] },
+  grading: { rooms: ['io', 'ports', 'core'], reports: true, packages: ['zod'] },
   reports: { rooms: ['grading', 'runs', 'io', 'statistics', 'ports', 'core'], hybrid: true },
   http: {
     rooms: ['runs', 'jobs', 'ports', 'core'],
@@ -38,12 +38,19 @@ const ROOMS = {
   commands: { rooms: ['benchmarks', 'reports', 'grading', 'runs', 'io', 'statistics', 'ports', 'core'], hybrid: true },
 };
 
+/** Readers of what test runners print, which verification and grading share. */
+const READERS = '^verifiers/execution-based/reports/';
+
 const anyOf = (names) => `(${names.join('|')})`;
 const escaped = (name) => name.replaceAll('/', '\\/');
 
 /** A room imports itself and what its line says; without a list of packages or built-ins it may import any. */
-function ruleOf([room, { rooms = [], hybrid = false, packages, builtIns }]) {
-  const allowed = [`^src/${anyOf([room, ...rooms])}/`, ...(hybrid ? ['^verifiers/hybrid/'] : [])];
+function ruleOf([room, { rooms = [], hybrid = false, reports = false, packages, builtIns }]) {
+  const allowed = [
+    `^src/${anyOf([room, ...rooms])}/`,
+    ...(hybrid ? ['^verifiers/hybrid/'] : []),
+    ...(reports ? [READERS] : []),
+  ];
   if (packages === undefined) allowed.push('^node_modules/');
   else if (packages.length > 0) allowed.push(`^node_modules/${anyOf(packages.map(escaped))}/`);
   const types = packages === undefined || builtIns === undefined ? { dependencyTypesNot: ['core'] } : {};
@@ -95,8 +102,14 @@ module.exports = {
     {
       name: 'only-the-composition-root-loads-verifiers',
       severity: 'error',
-      from: { path: '^src/', pathNot: '^src/app/' },
+      from: { path: '^src/', pathNot: '^src/(app|grading)/' },
       to: { path: '^verifiers/', pathNot: '^verifiers/hybrid/' },
+    },
+    {
+      name: 'readers-of-reports-are-pure',
+      severity: 'error',
+      from: { path: READERS },
+      to: { pathNot: [READERS, '^src/(core|ports)/', '^node_modules/(zod|saxes)/'] },
     },
     {
       name: 'labels-are-out-of-reach-of-selection',

@@ -1,11 +1,12 @@
+import { LOG_FORMATS, type LogFormat } from '../../verifiers/execution-based/reports/log-formats.js';
+import type { TestStatus } from '../../verifiers/execution-based/reports/test-log.js';
 import { BadInputError, UnavailableError } from '../core/errors/errors.js';
 import { contentKey } from '../core/identifier.js';
 import { fingerprint, type ReadablePatch, readPatch } from '../core/patch/patch.js';
 import type { Candidate } from '../core/run/candidate.js';
+import type { HiddenTests } from './hidden-tests.js';
 import { type GradingContext, runTests, testedBase, patchTree, type TestRun } from './run-hidden-tests.js';
-import type { TestStatus } from './test-logs.js';
 import { retried } from '../core/async/retries.js';
-import type { LogFormat } from '../io/datasets/set-reader.js';
 import { type ExecOutcome, type SandboxSession, sandboxSpec } from '../ports/sandbox.js';
 
 /** The outcome reward of one patch. */
@@ -161,7 +162,7 @@ export async function withoutBroken(
     );
   });
   if (disagreement(run, bench.command.format) !== null) return { bench, leftOut: [] };
-  const kept: readonly TestStatus[] = ranAll(run, bench.command) ? ['passed'] : ['passed', 'missing'];
+  const kept: readonly TestStatus[] = ranAll(run, bench.command) ? MAINTAINED : [...MAINTAINED, 'missing'];
   const isKept = (name: string): boolean => kept.includes(run.log.statusOf(name));
   const leftOut = tests.passToPass
     .filter((name) => !isKept(name) && !tests.failToPass.includes(name))
@@ -202,22 +203,15 @@ export async function inFreshContainer<R>(
   );
 }
 
-/**
- * Smallest and largest exit code, besides 1, with which a runner reports failed tests, by the format of its log; other codes
- * are errors. Mocha's is the number of failures.
- */
-const FAILURE_CODES: Readonly<Partial<Record<LogFormat, readonly [number, number]>>> = {
-  cargo: [101, 101],
-  ctest: [8, 8],
-  javascript: [1, 255],
-};
 /** Smallest and largest exit code of a shell whose command a signal ended. */
 const SIGNALS = [129, 159] as const;
 const NAMED = 3;
+/** Results with which a PASS_TO_PASS test is maintained, as in SWE-bench's harness (`test_maintained`). */
+const MAINTAINED: readonly TestStatus[] = ['passed', 'skipped'];
 
 /**
  * Whether a run of the hidden tests resolves the issue: the command exited within its time with an exit code that
- * agrees with its log, and the log reports every required test as passed.
+ * agrees with its log, and the log reports every required test as passed, or a PASS_TO_PASS test as skipped.
  */
 export function judge(
   { tests, timeLimitS, command }: Pick<GradingContext, 'tests' | 'timeLimitS' | 'command'>,
@@ -225,7 +219,7 @@ export function judge(
 ): Grade {
   const required = [...new Set([...tests.failToPass, ...tests.passToPass])];
   const statuses = required.map((name): [string, TestStatus] => [name, run.log.statusOf(name)]);
-  const reason = whyNot(run.ended, timeLimitS) ?? notPassed(statuses) ?? disagreement(run, command.format);
+  const reason = whyNot(run.ended, timeLimitS) ?? notPassed(tests, statuses) ?? disagreement(run, command.format);
   return {
     resolved: reason === null,
     reason: reason ?? `all ${required.length} tests passed`,
@@ -239,7 +233,7 @@ export function disagreement({ ended, log, isCut }: TestRun, format: LogFormat):
   if (isCut) return 'the tests printed more than is read';
   if (ended.kind !== 'exited') return `the tests ended as ${ended.kind}`;
   const { exitCode } = ended;
-  const isExplained = isWithin(exitCode, [1, 1]) || isWithin(exitCode, FAILURE_CODES[format] ?? [1, 1]);
+  const isExplained = isWithin(exitCode, [1, 1]) || isWithin(exitCode, LOG_FORMATS[format].exits);
   const isSignal = isWithin(exitCode, SIGNALS) && exitCode !== log.failures;
   if (exitCode === 0 || (isExplained && !isSignal && log.hasFailures)) return null;
   return `the command ended with exit code ${exitCode}, which its log does not explain`;
@@ -251,6 +245,7 @@ function isWithin(code: number, [least, most]: readonly [number, number]): boole
 
 /** Whether a credible run reached all tests: cargo stops after a crate's failures, and Node's own errors end Mocha. */
 function ranAll({ ended, log }: TestRun, { format, line }: GradingContext['command']): boolean {
+  if (log.isIncomplete) return false;
   if (ended.kind !== 'exited' || ended.exitCode <= 1 || format === 'ctest') return true;
   return format === 'cargo' ? line.includes('--no-fail-fast') : ended.exitCode === log.failures;
 }
@@ -268,8 +263,14 @@ function whyNot(ended: ExecOutcome, timeLimitS: number): string | null {
   }
 }
 
-function notPassed(statuses: readonly (readonly [string, TestStatus])[]): string | null {
-  const others = statuses.filter(([, status]) => status !== 'passed');
+function notPassed(
+  { failToPass }: Pick<HiddenTests, 'failToPass'>,
+  statuses: readonly (readonly [string, TestStatus])[],
+): string | null {
+  const repaired = new Set(failToPass);
+  const others = statuses.filter(
+    ([name, status]) => status !== 'passed' && (repaired.has(name) || !MAINTAINED.includes(status)),
+  );
   if (others.length === 0) return null;
   const named = others.slice(0, NAMED).map(([name, status]) => `"${name}" ${status}`);
   const more = others.length > NAMED ? `, and ${others.length - NAMED} more` : '';

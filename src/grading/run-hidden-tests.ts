@@ -1,3 +1,4 @@
+import { TestLog } from '../../verifiers/execution-based/reports/test-log.js';
 import { SandboxLostError } from '../core/errors/unavailable.js';
 import { CappedBytes } from '../core/hostile-text.js';
 import { GIT_APPLY, type ReadablePatch } from '../core/patch/patch.js';
@@ -6,7 +7,6 @@ import type { ExecOutcome, Sandbox, SandboxSession } from '../ports/sandbox.js';
 import type { HiddenTests } from './hidden-tests.js';
 import type { LogReader } from './runner-logs.js';
 import type { TestCommand } from './test-command.js';
-import { TestLog } from './test-logs.js';
 
 /** A size that no test suite reaches. */
 const LONGEST_LOG = 64 * 1024 * 1024;

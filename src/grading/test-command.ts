@@ -1,8 +1,11 @@
 import { BadInputError } from '../core/errors/errors.js';
 import { withTestFiles } from '../core/run/issue.js';
 import { quoted } from '../core/hostile-text.js';
-import type { LogFormat } from '../io/datasets/set-reader.js';
-import { logFormatOf } from '../io/datasets/swe-bench-sets.js';
+import {
+  type LogFormat,
+  logFormatByName,
+  logFormatOfCommand,
+} from '../../verifiers/execution-based/reports/log-formats.js';
 import type { HiddenTests } from './hidden-tests.js';
 
 /** How to run the hidden tests of an instance and parse their log. */
@@ -60,8 +63,37 @@ export function testCommand(tests: HiddenTests, given: string | null): TestComma
     .replaceAll('{folders}', () => [...new Set(runnable.map(folderOf))].map(quoted).join(' '))
     .replaceAll('{scripts}', () => SCRIPTS);
   const scripts = Object.entries(scriptsOf(tests, template)).map(([name, text]) => [`${SCRIPTS}/${name}`, text]);
-  const format = (given === null ? tests.log : null) ?? logFormatOf(template) ?? tests.log ?? 'pytest';
+  const format = logFormatOf(tests, template, given !== null);
   return { line, scripts: Object.fromEntries(scripts) as Record<string, string>, format, ...runnerOf(format) };
+}
+
+/**
+ * The row's format, unless another command is given; else the one that the command implies. A log that is read as another
+ * runner's names no test, and would make every patch wrong.
+ * @throws BadInputError when the format is unknown
+ */
+function logFormatOf(tests: HiddenTests, command: string, isGiven: boolean): LogFormat {
+  const fromRow = tests.log === null ? null : logFormatByName(tests.log);
+  const implied = logFormatOfCommand(command);
+  const format = isGiven ? (implied ?? fromRow) : (fromRow ?? implied);
+  if (format !== null) return format;
+  if (tests.log === null && namesPython(tests)) return 'pytest';
+  const problem =
+    tests.log === null
+      ? 'is missing, and the command does not say which program runs the tests.'
+      : `names a parser of logs that bestk does not know: "${tests.log.slice(0, LONGEST_PARSER)}".`;
+  throw new BadInputError(
+    problem,
+    { field: tests.logColumn ?? 'log_parser' },
+    'Pass --test-command, and end it with a comment that names a format of docs/grading.md, such as # log: junit.',
+  );
+}
+
+const LONGEST_PARSER = 80;
+
+function namesPython({ failToPass, passToPass, files }: HiddenTests): boolean {
+  const names = [...failToPass, ...passToPass];
+  return names.some((name) => name.includes('::')) || files.some(({ path }) => path.endsWith('.py'));
 }
 
 const UNITTEST_RUNNER = ['tests/runtests.py', 'tests/test_sqlite.py'];

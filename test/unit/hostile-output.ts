@@ -2,15 +2,6 @@ import { replaceOnce } from '../../src/agent/tools/change-file.js';
 import { countLines, decodeFile, encodeFile, numbered, outline, skeleton } from '../../src/agent/tools/load-file.js';
 import { describeMatches } from '../../src/agent/tools/search.js';
 import { clipOutput } from '../../src/agent/tools/tool-outcome.js';
-import {
-  parseCargoLog,
-  parseCtestLog,
-  parseGoLog,
-  parseJavaLog,
-  parseJavaScriptLog,
-  parseJsonLog,
-} from '../../src/grading/runner-logs.js';
-import { parseDjangoLog, parsePytestLog, parseSympyLog } from '../../src/grading/test-logs.js';
 import { decodeOutput } from '../../src/sandbox/container/container.js';
 import { Prologue } from '../../src/sandbox/container/command-outcome.js';
 import { readPrepared } from '../../src/sandbox/container/own-commands.js';
@@ -22,7 +13,8 @@ import { isAnsweredFor, kindOnBase, raisedBy } from '../../verifiers/execution-b
 import { readCalls } from '../../verifiers/execution-based/generated/traced-example.js';
 import { compare, DriverReports } from '../../verifiers/execution-based/generated/run-batch.js';
 import { readRecord } from '../../verifiers/execution-based/existing/run-record.js';
-import { readReport, readReportAs } from '../../verifiers/execution-based/drivers/test-report.js';
+import { LOG_FORMATS } from '../../verifiers/execution-based/reports/log-formats.js';
+import { readReport, readReportAs } from '../../verifiers/execution-based/reports/test-report.js';
 import type { LinearCase } from '../fixtures/linear-time.js';
 
 /** Of what comes over a connection at once. */
@@ -79,7 +71,7 @@ export const OUTPUT: readonly LinearCase[] = [
   ],
   [
     'the log of pytest',
-    parsePytestLog,
+    LOG_FORMATS.pytest.read,
     [
       '=== FAILURES ===\n',
       '= short test summary info =',
@@ -97,7 +89,7 @@ export const OUTPUT: readonly LinearCase[] = [
   ],
   [
     'the log of Django',
-    parseDjangoLog,
+    LOG_FORMATS.unittest.read,
     [
       'test_a (a.B) ... ok\n',
       'test_a (a.B)\n',
@@ -113,15 +105,12 @@ export const OUTPUT: readonly LinearCase[] = [
   ],
   [
     'the log of sympy',
-    parseSympyLog,
+    LOG_FORMATS.sympy.read,
     ['a.py[3] ', 'test_a ', ' ok', ' F', ' [OK]', '_ a.py:test_a _', '.py:', 'test_', '\n'],
   ],
   [
     'the logs of other runners',
-    (log) =>
-      [parseGoLog, parseCargoLog, parseJavaScriptLog, parseJavaLog, parseCtestLog, parseJsonLog].map((read) =>
-        read(log),
-      ),
+    (log) => Object.values(LOG_FORMATS).map(({ read }) => read(log)),
     [
       '--- PASS: ',
       'test a ... ok',

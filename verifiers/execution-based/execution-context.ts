@@ -73,7 +73,7 @@ export interface DistinctPatch {
 }
 
 /** Increment when the way tests and patches are run, or outcomes are read, changes: stored results become stale. */
-const PROTOCOL = 6;
+const PROTOCOL = 7;
 
 /** Everything in the context that an outcome can depend on; part of each result's key. */
 export function contextKey({ imageId, issue, sandbox }: ExecutionContext): Record<string, unknown> {

@@ -7,5 +7,5 @@ import type { LogToRead, RecordToRead } from './threaded-readers.js';
 // Thread that reads one record of a regression run, or one log of hidden tests; terminated if that takes too long.
 const given = workerData as RecordToRead | LogToRead;
 parentPort?.postMessage(
-  await answerOf(() => ('log' in given ? parseLog(given.log).statuses : readRecord(given.record))),
+  await answerOf(() => ('log' in given ? (parseLog(given.log)?.statuses ?? null) : readRecord(given.record))),
 );

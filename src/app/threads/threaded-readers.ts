@@ -1,7 +1,7 @@
 import { NOTHING_RECORDED, readRecord, type RecordedTests, type RunRecord } from '../../../verifiers/index.js';
 import { JobThreads } from '../../jobs/job-threads.js';
 import { type LogReader, parseLog, type PrintedLog } from '../../grading/runner-logs.js';
-import { TestLog, type TestStatuses } from '../../grading/test-logs.js';
+import { TestLog, type TestStatuses } from '../../../verifiers/execution-based/reports/test-log.js';
 
 export interface RecordToRead {
   readonly record: RunRecord;
@@ -39,7 +39,7 @@ const LONGEST_LOG_MS = 120_000;
 
 /** Reads logs of hidden tests, large ones in threads, so that the service answers other requests meanwhile. */
 export class ThreadedLogs {
-  private readonly threads: JobThreads<LogToRead, TestStatuses>;
+  private readonly threads: JobThreads<LogToRead, TestStatuses | null>;
 
   constructor(thread = new URL('./reading-thread.js', import.meta.url), longestMs = LONGEST_LOG_MS) {
     this.threads = new JobThreads(thread, longestMs, 1, MOST_MB);

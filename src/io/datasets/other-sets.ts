@@ -4,7 +4,7 @@ import { BadInputError } from '../../core/errors/errors.js';
 import { quoted } from '../../core/hostile-text.js';
 import { placeOf } from '../records/records.js';
 import { fields, type HiddenRow, MaybeText, Names, type SetReader, unpackedJson } from './set-reader.js';
-import { logFormatOf, requireTests, sweBench } from './swe-bench-sets.js';
+import { requireTests, sweBench } from './swe-bench-sets.js';
 
 const Own = Issue.pick({ instance_id: true, problem_statement: true }).extend({
   repo: MaybeText,
@@ -254,39 +254,28 @@ export const multiSweBench: SetReader = {
       failToPass: failToPass.length > 0 ? failToPass : names(turned.fixed_tests),
       passToPass: names(p2p_tests),
       command: 'bash /home/run.sh',
-      log: logFormatOf(LANGUAGES[lang ?? ''] ?? lang ?? '') ?? logFormatOf(runnerFor(fix_patch ?? '')),
+      log: formatOfMostFiles(fix_patch ?? '') ?? lang,
+      logColumn: 'lang',
     };
     return { tests: requireTests(row, tests), gold: fix_patch };
   },
 };
 
-/** Runner whose log format a language usually has. */
-const LANGUAGES: Readonly<Record<string, string>> = {
-  go: 'go test',
-  rust: 'cargo',
-  java: 'maven',
-  javascript: 'jest',
-  typescript: 'jest',
-  js: 'jest',
-  ts: 'jest',
-  c: 'ctest',
-  cpp: 'ctest',
-  'c++': 'ctest',
-};
-
-/** File extensions, by the runner of their language. */
+/** Formats of logs, by the extensions of the files that their runners test. */
 const ENDINGS: Readonly<Record<string, string>> = {
-  ...{ go: 'go test', rs: 'cargo', java: 'maven', kt: 'maven', py: 'pytest' },
-  ...{ js: 'jest', jsx: 'jest', mjs: 'jest', cjs: 'jest', ts: 'jest', tsx: 'jest', vue: 'jest', svelte: 'jest' },
+  ...{ go: 'go', rs: 'cargo', java: 'java', kt: 'java', scala: 'scala', py: 'pytest' },
+  ...{ js: 'javascript', jsx: 'javascript', mjs: 'javascript', cjs: 'javascript', vue: 'javascript' },
+  ...{ ts: 'javascript', tsx: 'javascript', svelte: 'javascript' },
   ...{ c: 'ctest', h: 'ctest', cc: 'ctest', cpp: 'ctest', hpp: 'ctest', cxx: 'ctest' },
+  ...{ php: 'php', rb: 'ruby', cs: 'csharp', swift: 'swift' },
 };
 
-/** The published rows do not state their language, their folders do: the runner of most files in a patch. */
-function runnerFor(patch: string): string {
+/** The published rows do not state their language, their folders do: the log of most files in a patch. */
+function formatOfMostFiles(patch: string): string | null {
   const counts = new Map<string, number>();
   for (const [, ending = ''] of patch.matchAll(/^\+\+\+ b\/.*\.(\w+)\s*$/gm)) {
-    const runner = Object.hasOwn(ENDINGS, ending) ? ENDINGS[ending] : undefined;
-    if (runner !== undefined) counts.set(runner, (counts.get(runner) ?? 0) + 1);
+    const format = Object.hasOwn(ENDINGS, ending) ? ENDINGS[ending] : undefined;
+    if (format !== undefined) counts.set(format, (counts.get(format) ?? 0) + 1);
   }
-  return [...counts].sort(([, a], [, b]) => b - a)[0]?.[0] ?? '';
+  return [...counts].sort(([, a], [, b]) => b - a)[0]?.[0] ?? null;
 }

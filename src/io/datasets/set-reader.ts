@@ -83,9 +83,6 @@ export function unpackedJson(value: unknown): unknown {
   return typeof value === 'string' ? (asJson(value) ?? value) : value;
 }
 
-/** How to parse the log of a test command. */
-export type LogFormat = 'pytest' | 'unittest' | 'sympy' | 'go' | 'cargo' | 'javascript' | 'java' | 'ctest' | 'json';
-
 /** The tests that decide whether a patch resolves its issue, in a data set's form. */
 export interface HiddenRow {
   /** `owner/name`; null when the row does not contain it. */
@@ -98,8 +95,10 @@ export interface HiddenRow {
   readonly passToPass: readonly string[];
   /** Shell command with `{files}` or `{modules}`; null = the repository's own. */
   readonly command: string | null;
-  /** Null = the format that the command implies. */
-  readonly log: LogFormat | null;
+  /** Name of the parser or the format of its log, as the row says; null = the format that the command implies. */
+  readonly log: string | null;
+  /** Column that names the parser; absent = `log_parser`. */
+  readonly logColumn?: string;
 }
 
 /** Everything that reveals the answer to an instance. */

@@ -8,7 +8,6 @@ import {
   type ColumnUse,
   fields,
   type HiddenRow,
-  type LogFormat,
   MaybeText,
   Names,
   type SealedContent,
@@ -61,7 +60,7 @@ interface Family {
   readonly image: (instanceId: string) => string | null;
   readonly workdir?: string;
   /** How to run the tests, if the row specifies it. */
-  readonly tests?: (row: DataRow) => Pick<HiddenRow, 'command' | 'log'>;
+  readonly tests?: (row: DataRow) => Pick<HiddenRow, 'command' | 'log' | 'logColumn'>;
 }
 
 function readerOf({ set, recognises, columns, image, workdir, tests }: Family): SetReader {
@@ -84,7 +83,7 @@ function readerOf({ set, recognises, columns, image, workdir, tests }: Family): 
   };
 }
 
-function sealedOf(row: DataRow, how: Pick<HiddenRow, 'command' | 'log'>): SealedContent {
+function sealedOf(row: DataRow, how: Pick<HiddenRow, 'command' | 'log' | 'logColumn'>): SealedContent {
   const { instance_id, repo, version, patch, gold_patch, test_patch, ...names } = fields(Answer, row);
   const tests = {
     repo: repo ?? repositoryOf(instance_id),
@@ -174,7 +173,7 @@ export const sweBenchLive = readerOf({
       print_cmds.length === 0 ? test_cmds : [`${test_cmds.join(' ; ')}; ended=$?`, ...print_cmds, '(exit $ended)'];
     return {
       command: test_cmds.length === 0 ? null : [...rebuild_cmds, ...tests].join('\n'),
-      log: logFormatOf(log_parser ?? '') ?? logFormatOf(test_cmds.join('\n')),
+      log: parserName(log_parser),
     };
   },
 });
@@ -205,10 +204,13 @@ const sweRebenchFamily = readerOf({
   image: hubName('swerebench/sweb.eval.x86_64.', '_1776_'),
   tests: (row) => {
     const { test_cmd = [], log_parser } = fields(Install, row).install_config ?? {};
-    const log = logFormatOf(log_parser ?? '') ?? logFormatOf(test_cmd.join('\n'));
     // As in its harness: pytest gets the changed files as arguments, other commands are complete.
     const line = test_cmd.map((command) => (/\bpytest\b/.test(command) ? `${command} {files}` : command)).join('\n');
-    return { command: line === '' ? null : line, log };
+    return {
+      command: line === '' ? null : line,
+      log: parserName(log_parser ?? null),
+      logColumn: 'install_config.log_parser',
+    };
   },
 });
 
@@ -272,21 +274,7 @@ function reversed(patch: string): string {
   return formatPatch(reversePatch(parsePatch(patch)));
 }
 
-const LONGEST_NAME = 2_000;
-
-const KNOWN_FORMATS: readonly (readonly [RegExp, LogFormat])[] = [
-  [/\bruntests\.py\b|django|unittest/i, 'unittest'],
-  [/sympy|bin\/test\b/i, 'sympy'],
-  [/pytest/i, 'pytest'],
-  [/\bgo test\b|gotest|_go\b/i, 'go'],
-  [/cargo|rust/i, 'cargo'],
-  [/jest|vitest|mocha|karma|\bnpm |\byarn |\bpnpm |javascript|_js\b|_ts\b/i, 'javascript'],
-  [/gradle|maven|\bmvn\b|java/i, 'java'],
-  [/ctest/i, 'ctest'],
-];
-
-/** Format by the name of a log parser or by a command; null when unknown, or if the text is a parser's source code. */
-export function logFormatOf(text: string): LogFormat | null {
-  if (text.length > LONGEST_NAME) return null;
-  return KNOWN_FORMATS.find(([pattern]) => pattern.test(text))?.[1] ?? null;
+/** Some rows contain a parser's source code instead of its name. */
+function parserName(text: string | null): string | null {
+  return text === null || /[\n(]/.test(text.trim()) ? null : text.trim();
 }

@@ -1,9 +1,9 @@
-import { parseLog } from '../../../src/grading/runner-logs.js';
+import { readLog } from '../../../verifiers/execution-based/reports/log-formats.js';
 import { testCommand } from '../../../src/grading/test-command.js';
-import { parseDjangoLog } from '../../../src/grading/test-logs.js';
-import { parsePytestLog } from '../../../src/grading/test-logs.js';
-import { parseSympyLog } from '../../../src/grading/test-logs.js';
-import type { TestLog } from '../../../src/grading/test-logs.js';
+import { parseDjangoLog } from '../../../verifiers/execution-based/reports/unittest-log.js';
+import { parsePytestLog } from '../../../verifiers/execution-based/reports/pytest-log.js';
+import { parseSympyLog } from '../../../verifiers/execution-based/reports/sympy-log.js';
+import { TestLog } from '../../../verifiers/execution-based/reports/test-log.js';
 
 function told(log: TestLog, ...names: readonly string[]): string[] {
   return names.map((name) => log.statusOf(name));
@@ -204,7 +204,7 @@ AssertionError
 it("the log of sympy's command is pytest's where that is what it starts", () => {
   const tests = { repo: 'sympy/sympy', version: null, testPatch: null, files: [], command: null, log: null };
   const { format } = testCommand({ ...tests, failToPass: ['sympy/tests/test_a.py::test_x'], passToPass: [] }, null);
-  const parse = (text: string): TestLog => parseLog({ format, bytes: Buffer.from(text) });
+  const parse = (text: string): TestLog => readLog(format, Buffer.from(text)) ?? new TestLog();
   const log =
     '===== test session starts =====\nsympy/tests/test_a.py::test_x PASSED [ 50%]\nsympy/tests/test_a.py::test_y FAILED';
   expect(['test_x', 'test_y'].map((test) => parse(log).statusOf(test))).toEqual(['passed', 'failed']);

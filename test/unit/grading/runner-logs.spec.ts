@@ -1,12 +1,10 @@
-import {
-  parseCargoLog,
-  parseCtestLog,
-  parseGoLog,
-  parseJavaLog,
-  parseJavaScriptLog,
-  parseJsonLog,
-} from '../../../src/grading/runner-logs.js';
-import type { TestLog } from '../../../src/grading/test-logs.js';
+import { parseCLog } from '../../../verifiers/execution-based/reports/c-log.js';
+import { parseCargoLog } from '../../../verifiers/execution-based/reports/cargo-log.js';
+import { parseGoLog } from '../../../verifiers/execution-based/reports/go-log.js';
+import { parseJavaLog } from '../../../verifiers/execution-based/reports/java-log.js';
+import { parseJavaScriptLog } from '../../../verifiers/execution-based/reports/javascript-log.js';
+import { parseJsonLog } from '../../../verifiers/execution-based/reports/json-log.js';
+import type { TestLog } from '../../../verifiers/execution-based/reports/test-log.js';
 
 function statuses(log: TestLog, names: readonly string[]): readonly string[] {
   return names.map((name) => log.statusOf(name));
@@ -75,7 +73,7 @@ describe('logs of runners of other languages', () => {
   });
 
   it('ctest', () => {
-    const log = parseCtestLog(
+    const log = parseCLog(
       '1/3 Test #1: adds .............................   Passed    0.01 sec\n2/3 Test #2: subtracts ........................***Failed    0.00 sec\n3/3 Test #3: later ............................***Not Run (Disabled)   0.00 sec\n',
     );
     expect(statuses(log, ['adds', 'subtracts', 'later'])).toEqual(['passed', 'failed', 'skipped']);

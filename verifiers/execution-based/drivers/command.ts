@@ -1,6 +1,6 @@
 import type { GeneratedTest, TestReportKind } from '../../../src/core/run/generated-test.js';
 import { withTestFiles } from '../../../src/core/run/issue.js';
-import { readReportAs } from './test-report.js';
+import { readReportAs } from '../reports/test-report.js';
 
 /*
  * Generated tests in languages without a driver: a file in the repository, a command, and a report. The process that

@@ -1,14 +1,9 @@
 import { z } from 'zod';
 import { listOf } from '../../../src/core/json.js';
 import { type ControlEnd, type FailingTest, withoutFailingTest } from './failing-test.js';
-import {
-  readReport,
-  linesOf,
-  StatusByTest,
-  type TestReport,
-  type TestStatus,
-  TooMuchError,
-} from '../drivers/test-report.js';
+import { linesOf } from '../reports/log-lines.js';
+import { TooMuchError } from '../reports/test-log.js';
+import { readReport, StatusByTest, type TestReport, type TestStatus } from '../reports/test-report.js';
 
 /** What one run of the regression command left behind, as bytes; a patch may have written any of it. */
 export interface RunRecord {

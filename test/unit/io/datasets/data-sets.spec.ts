@@ -94,11 +94,11 @@ describe('data sets', () => {
     expect(await tests('live')).toMatchObject({ command: 'pytest -rA', log: 'pytest' });
     expect(await tests('multilang')).toMatchObject({
       command: 'go build ./...\ngo test -v ./... > log 2>&1; ended=$?\ncat log\n(exit $ended)',
-      log: 'go',
+      log: null,
     });
     expect(await tests('rebench')).toMatchObject({
       command: 'pytest --no-header -rA --tb=line {files}',
-      log: 'pytest',
+      log: 'parse_log_pytest',
     });
     expect(await tests('r2e')).toMatchObject({ failToPass: [`TestAdd.test_${CANARY}`], testPatch: null });
     expect((await tests('pro'))?.command).toContain("run_script.sh 'test/calc.js' >");

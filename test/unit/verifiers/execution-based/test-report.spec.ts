@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { listOf } from '../../../../src/core/json.js';
 import { readRecord } from '../../../../verifiers/execution-based/existing/run-record.js';
-import { readReport } from '../../../../verifiers/execution-based/drivers/test-report.js';
+import { readReport } from '../../../../verifiers/execution-based/reports/test-report.js';
 import { expectLinear, LINEAR_MS } from '../../../fixtures/linear-time.js';
 
 const of = (stdout: string): Record<string, string> => Object.fromEntries(readReport({ junit: null, stdout }));

@@ -1,7 +1,11 @@
 import { z } from 'zod';
-import { SaxesParser } from 'saxes';
 import { asSmallJson, listOf } from '../../../src/core/json.js';
 import type { TestReportKind } from '../../../src/core/run/generated-test.js';
+import { type CargoResult, readCargoResults } from './cargo-log.js';
+import { linesOf } from './log-lines.js';
+import { readSympyResults, type SympyResult } from './sympy-log.js';
+import { TooMuchError } from './test-log.js';
+import { readJunitReport } from './xml-reports.js';
 
 /** Status of each test in a report, by name; if a test appears more than once, the worst. */
 export type TestReport = ReadonlyMap<string, TestStatus>;
@@ -12,13 +16,8 @@ const WORSE: readonly TestStatus[] = ['passed', 'skipped', 'failed'];
 /** A report beyond these limits is not a real one. */
 export const MOST_TESTS = 500_000;
 const MOST_CHARACTERS = 64 * 1024 * 1024;
-const MOST_LINES = 5_000_000;
-const LONGEST_LINE = 16_384;
 /** Of a report that is one JSON document: far more than fits into one that tells of tests. */
 const MOST_VALUES = 1_000_000;
-
-/** The report is larger than any test runner's. */
-export class TooMuchError extends Error {}
 
 /** Collects statuses; a test that both passed and failed counts as failed, whichever source reports the pass. */
 export class StatusByTest {
@@ -35,19 +34,6 @@ export class StatusByTest {
 
   get all(): TestReport {
     return this.statuses;
-  }
-}
-
-/** The lines of a text, without those that are too long for a test. @throws TooMuchError */
-export function* linesOf(text: string): Generator<string> {
-  let lines = 0;
-  for (let start = 0; start < text.length;) {
-    const next = text.indexOf('\n', start);
-    const end = next === -1 ? text.length : next;
-    lines += 1;
-    if (lines > MOST_LINES) throw new TooMuchError();
-    if (end - start <= LONGEST_LINE) yield text.slice(start, end);
-    start = end + 1;
   }
 }
 
@@ -91,47 +77,22 @@ export function readReportAs(kind: keyof typeof READERS, text: string): TestRepo
 
 /* Runners that write no JUnit XML, TAP or `go test -json`; detected by content. */
 
-const SYMPY_FILE = /^(\S+\.py)\[\??\d*\]/;
-const SYMPY_TEST = /^(test_\w+)(?: |$)/;
-const SYMPY_LETTER = /(?:^|\s)(ok|f|F|T|E|s|w|X)(?: *\[(?:OK|FAIL)\])?$/;
-const SYMPY_STATUS: Readonly<Record<string, TestStatus>> = {
-  ...{ ok: 'passed', F: 'failed', T: 'failed', E: 'failed', X: 'failed' },
+const CARGO_STATUS: Readonly<Record<CargoResult['word'], TestStatus>> = {
+  ...{ ok: 'passed', FAILED: 'failed', ignored: 'skipped' },
+};
+const SYMPY_STATUS: Readonly<Record<SympyResult['letter'], TestStatus>> = {
+  ...{ ok: 'passed', F: 'failed', T: 'failed', E: 'failed', X: 'failed', failure: 'failed' },
   ...{ f: 'skipped', s: 'skipped', w: 'skipped' },
 };
-const CARGO = /^test (\S.*) \.\.\. (ok|FAILED|ignored)\b/;
-const CARGO_STATUS: Readonly<Record<string, TestStatus>> = { ok: 'passed', FAILED: 'failed', ignored: 'skipped' };
 
 /** SymPy's `bin/test --verbose` and `cargo test`. @throws TooMuchError */
 export function printedReport(stdout: string): TestReport {
   const tests = new StatusByTest();
-  noteCargo(stdout, tests);
-  noteSymPy(stdout, tests);
+  for (const { test, word } of readCargoResults(stdout)) tests.note(test, CARGO_STATUS[word]);
+  for (const { file, test, letter } of readSympyResults(stdout)) {
+    if (file !== '') tests.note(`${file}::${test}`, SYMPY_STATUS[letter]);
+  }
   return tests.all;
-}
-
-function noteCargo(stdout: string, tests: StatusByTest): void {
-  for (const line of linesOf(stdout)) {
-    const [, name = '', word = ''] = CARGO.exec(line) ?? [];
-    const status = CARGO_STATUS[word];
-    if (status !== undefined) tests.note(name, status);
-  }
-}
-
-function noteSymPy(stdout: string, tests: StatusByTest): void {
-  let [file, running] = ['', ''];
-  for (const printed of linesOf(stdout)) {
-    const line = printed.trimEnd();
-    file = named(SYMPY_FILE, line) ?? file;
-    running = named(SYMPY_TEST, line) ?? running;
-    const status = SYMPY_STATUS[named(SYMPY_LETTER, line) ?? ''];
-    if (file === '' || running === '' || status === undefined) continue;
-    tests.note(`${file}::${running}`, status);
-    running = '';
-  }
-}
-
-function named(expression: RegExp, line: string): string | undefined {
-  return expression.exec(line)?.[1];
 }
 
 /** Each test's name and the runner's word for its outcome. */
@@ -261,77 +222,11 @@ function statusesOf(results: readonly Result[]): TestReport {
   return tests.all;
 }
 
-/** Maximum nesting of suites; a test case is one level deeper. */
-const DEEPEST = 20;
-const MOST_ELEMENTS = 2_000_000;
-const SUITES: ReadonlySet<string> = new Set(['testsuites', 'testsuite']);
-
-interface Case {
-  readonly test: string;
-  failed: boolean;
-  skipped: boolean;
-}
-
-/**
- * JUnit XML as written by pytest, Maven, jest-junit and others; empty unless well-formed. A document type, which could
- * define expanding entities, is an error.
- * @throws TooMuchError
- */
+/** JUnit XML as written by pytest, Maven, jest-junit and others; empty unless well-formed. @throws TooMuchError */
 export function junitReport(xml: string): TestReport {
-  const reader = new CaseReader();
-  const parser = new SaxesParser({ position: false, xmlns: false } as const);
-  parser.on('error', fail);
-  parser.on('doctype', fail);
-  parser.on('opentag', ({ name, attributes }) => {
-    reader.open(name, attributes);
-  });
-  parser.on('closetag', () => {
-    reader.close();
-  });
-  try {
-    parser.write(xml).close();
-    return reader.tests.all;
-  } catch (error) {
-    if (error instanceof NoReportError) return new Map();
-    throw error;
+  const tests = new StatusByTest();
+  for (const { classname, name, status } of readJunitReport(xml)) {
+    tests.note(classname === '' ? name : `${classname}::${name}`, status === 'error' ? 'failed' : status);
   }
-}
-
-class NoReportError extends Error {}
-
-function fail(): never {
-  throw new NoReportError();
-}
-
-class CaseReader {
-  readonly tests = new StatusByTest();
-  /** Names of the open elements. */
-  private readonly around: string[] = [];
-  private elements = 0;
-  private current: Case | null = null;
-
-  open(name: string, { classname = '', name: own = '' }: Readonly<Record<string, string>>): void {
-    this.elements += 1;
-    if (this.around.length > DEEPEST || this.elements > MOST_ELEMENTS) throw new TooMuchError();
-    const parent = this.around.at(-1);
-    if (parent === 'testcase') this.note(name);
-    else if (name === 'testcase' && this.around.every((each) => SUITES.has(each)) && own !== '') {
-      this.current = { test: classname === '' ? own : `${classname}::${own}`, failed: false, skipped: false };
-    }
-    this.around.push(name);
-  }
-
-  close(): void {
-    const name = this.around.pop();
-    if (name !== 'testcase' || this.current === null) return;
-    const { test, failed, skipped } = this.current;
-    this.tests.note(test, failed ? 'failed' : skipped ? 'skipped' : 'passed');
-    this.current = null;
-  }
-
-  private note(name: string): void {
-    if (this.current === null) return;
-    if (name === 'failure' || name === 'error') this.current.failed = true;
-    if (name === 'skipped') this.current.skipped = true;
-  }
+  return tests.all;
 }
