@@ -13,12 +13,21 @@ import { isAnsweredFor, kindOnBase, raisedBy } from '../../verifiers/execution-b
 import { readCalls } from '../../verifiers/execution-based/generated/traced-example.js';
 import { compare, DriverReports } from '../../verifiers/execution-based/generated/run-batch.js';
 import { readRecord } from '../../verifiers/execution-based/existing/run-record.js';
-import { LOG_FORMATS } from '../../verifiers/execution-based/reports/log-formats.js';
+import { LOG_FORMATS, type LogFormat } from '../../verifiers/execution-based/reports/log-formats.js';
 import { readReport, readReportAs } from '../../verifiers/execution-based/reports/test-report.js';
 import type { LinearCase } from '../fixtures/linear-time.js';
 
 /** Of what comes over a connection at once. */
 const PIECE = 64;
+
+function logCases(formats: readonly LogFormat[], words: readonly string[]): readonly LinearCase[] {
+  const read = (log: string): unknown =>
+    formats.map((format) => {
+      const tests = LOG_FORMATS[format].read(log);
+      return [tests.statusOf('a[b'), tests.statusOf('a "')];
+    });
+  return [[`logs of the formats ${formats.join(', ')}`, read, words]];
+}
 
 /** Readers of what a container printed or holds, each with the words that it looks for. */
 export const OUTPUT: readonly LinearCase[] = [
@@ -108,25 +117,97 @@ export const OUTPUT: readonly LinearCase[] = [
     LOG_FORMATS.sympy.read,
     ['a.py[3] ', 'test_a ', ' ok', ' F', ' [OK]', '_ a.py:test_a _', '.py:', 'test_', '\n'],
   ],
-  [
-    'the logs of other runners',
-    (log) => Object.values(LOG_FORMATS).map(({ read }) => read(log)),
+  ...logCases(
+    ['go', 'cargo', 'java', 'junit', 'json'],
     [
       '--- PASS: ',
       'test a ... ok',
-      ' PASSED',
-      '[ERROR] a',
+      'failures:\n',
+      'a.B > c PASSED',
+      ' STANDARD_OUT\n',
+      '> Task :a',
+      '[ERROR] a.b',
       ' <<< FAILURE!',
-      '1/1 Test #1: a ...',
-      '✓ ',
-      '(1 ms)',
-      '[1ms]',
       ' in ',
       'Tests run: 1, Failures: 0, Errors: 0, Skipped: 0,',
-      '{"a":"PASSED"}',
+      '-Dtest=a ',
+      'BUILD SUCCESS\n',
+      '<testsuite>',
+      '<testcase name="a"/>',
+      '</testsuite>',
+      '{"tests"',
+      '[{"name":"a","status":"PASSED"}]}',
       '\n',
     ],
-  ],
+  ),
+  ...logCases(
+    ['javascript', 'javascript-failures'],
+    [
+      '  ✓ a (1 ms)\n',
+      '[1ms]',
+      ' 1) a\n',
+      'ok 1 - a {\n',
+      '}\n',
+      'PASS a\n',
+      'a ... ok\n',
+      '1 passing\n',
+      'Error',
+      'Starting browser\n',
+      'Chrome 1 (x) a FAILED',
+      '{"stats"',
+      '"passes":[',
+      '[skipped]',
+      '\n',
+    ],
+  ),
+  ...logCases(
+    ['ctest', 'cpp', 'ruby', 'cucumber', 'php', 'csharp', 'swift'],
+    [
+      '1/1 Test #1: a ...',
+      ' Passed',
+      '[ OK ] a (1 ms)',
+      ', where ',
+      'PASS: a',
+      '<doctest>',
+      '</doctest>',
+      'a... OK',
+      ' ran 1 tests in 1 msec ',
+      'a = 1 s = .',
+      'test: a: .',
+      ' - passed',
+      'a ..F',
+      ' ✔ a [1 ms]',
+      'a (b)',
+      '  Passed a [1 ms]',
+      "Test Case 'a' passed",
+      '\n',
+    ],
+  ),
+  ...logCases(
+    ['scala', 'clojure', 'dart', 'elixir', 'haskell', 'hspec', 'julia', 'lua', 'ocaml', 'r', 'r-check'],
+    [
+      '[info] - a (1 ms)',
+      ' *** FAILED *** ',
+      '+ a 1s',
+      'lein test a ',
+      '00:01 +1: /a.dart: a',
+      ' [E]',
+      '* test a (1ms) [L#1]',
+      'a: OK',
+      'Test suite a: RUNNING...\n',
+      ' FAILED [1]\n',
+      'Failures:\n',
+      'Test Summary: | Pass  Total\n',
+      'a | 1 1\n',
+      'Success || a',
+      '[OK] a 0 b',
+      'Running[1]: (a)\n',
+      'Output[1]:\n',
+      '✔ | 1 | a',
+      '* checking a ...',
+      '\n',
+    ],
+  ),
   [
     'notes of a tracer',
     (text) => mapped({ key: 'k', isWhole: true, lines: text.split('\n') }, ['a.py'], ['b.py']),

@@ -254,7 +254,7 @@ export const multiSweBench: SetReader = {
       failToPass: failToPass.length > 0 ? failToPass : names(turned.fixed_tests),
       passToPass: names(p2p_tests),
       command: 'bash /home/run.sh',
-      log: formatOfMostFiles(fix_patch ?? '') ?? lang,
+      log: lang ?? formatOfMostFiles(fix_patch ?? ''),
       logColumn: 'lang',
     };
     return { tests: requireTests(row, tests), gold: fix_patch };

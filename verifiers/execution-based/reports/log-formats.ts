@@ -130,9 +130,12 @@ export function parserNames(names = ''): readonly string[] {
 
 const BY_NAME: ReadonlyMap<string, LogFormat> = new Map(
   FORMATS.flatMap(([format, { sweBench, sweRebench, multi = '' }]) =>
-    [format, ...parserNames(sweBench), ...parserNames(sweRebench), ...multi.split(' ')].map(
-      (name) => [name, format] as const,
-    ),
+    [
+      format,
+      ...parserNames(sweBench),
+      ...parserNames(sweRebench),
+      ...multi.split(' ').filter((name) => name !== ''),
+    ].map((name) => [name, format] as const),
   ),
 );
 

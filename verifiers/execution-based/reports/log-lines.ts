@@ -131,7 +131,7 @@ export function decodeLog(bytes: Uint8Array): string {
   const encoding = encodingOf(bytes.subarray(0, LOOKED_AT));
   if (encoding !== null) return new TextDecoder(encoding).decode(bytes);
   const wide = indexOfWidePart(bytes);
-  if (wide === -1) return new TextDecoder().decode(bytes);
+  if (wide === -1) return new TextDecoder(encodingByZeros(bytes.subarray(0, LOOKED_AT))).decode(bytes);
   return `${new TextDecoder().decode(bytes.subarray(0, wide))}${decodeLog(bytes.subarray(wide))}`;
 }
 
@@ -139,11 +139,15 @@ function encodingOf(bytes: Uint8Array): string | null {
   const marked = BYTE_ORDER_MARKS.find(([, mark]) => mark.every((byte, at) => bytes[at] === byte));
   if (marked !== undefined) return marked[0];
   const declared = DECLARED.exec(Buffer.from(bytes).toString('latin1'))?.[1];
-  if (declared !== undefined) return canDecode(declared) ? declared : null;
+  return declared !== undefined && canDecode(declared) ? declared : null;
+}
+
+/** Every second byte of text in UTF-16 is zero where its letters are those of ASCII. */
+function encodingByZeros(bytes: Uint8Array): string {
   const zeros = (parity: number): number => bytes.filter((byte, at) => byte === 0 && at % 2 === parity).length;
   const half = bytes.length / 4;
   if (zeros(1) > half && zeros(0) === 0) return 'utf-16le';
-  return zeros(0) > half && zeros(1) === 0 ? 'utf-16be' : null;
+  return zeros(0) > half && zeros(1) === 0 ? 'utf-16be' : 'utf-8';
 }
 
 function canDecode(encoding: string): boolean {

@@ -1,7 +1,7 @@
 import { byWord, printedLines, statusOfWord } from './log-lines.js';
 import { type LoggedStatus, TestLog } from './test-log.js';
 
-const BRACKETED = /^\s*\[([A-Za-z][\w-]*)\]\s+(\S.*)$/;
+const BRACKETED = /^\s*(?:> )?\[([A-Za-z][\w-]*)\]\s+(\S.*)$/;
 /** Suite, number and title of a test, as Alcotest prints them. */
 const NUMBERED = /(?:^|\s)\d+\s+\S/;
 const IN_COLUMNS = byWord(/^(?<word>PASSED|FAILED|ERROR|SKIPPED|XFAIL)\s+(?<name>\S+(?: \S+)*)/);

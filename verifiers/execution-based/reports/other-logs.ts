@@ -111,7 +111,7 @@ export function parseJuliaLog(log: string): TestLog {
     if (bar === -1) continue;
     const [name, cells] = [line.slice(0, bar).trim(), line.slice(bar + 1)];
     if (name.endsWith(JULIA_HEADER)) columns = columnsOf(cells);
-    else if (columns.length > 0 && /\d/.test(cells)) tests.note(name, juliaStatus(columns, cells));
+    else noteJuliaRow(tests, name, cells, columns);
   }
   return tests;
 }
@@ -120,8 +120,15 @@ function columnsOf(header: string): readonly Column[] {
   return [...header.matchAll(/\w+/g)].map(({ 0: title, index }) => ({ title, end: index + title.length }));
 }
 
-function juliaStatus(columns: readonly Column[], cells: string): LoggedStatus {
-  const counts = [...cells.matchAll(/\S+/g)].filter(({ 0: cell }) => /^[1-9]\d*$/.test(cell));
+/** The last number is the total. */
+function noteJuliaRow(tests: TestLog, name: string, cells: string, columns: readonly Column[]): void {
+  const numbers = [...cells.matchAll(/\S+/g)].filter(({ 0: cell }) => /^\d+$/.test(cell));
+  if (columns.length === 0 || numbers.length < 2) return;
+  const counts = numbers.slice(0, -1).filter(({ 0: cell }) => cell !== '0');
+  tests.note(name, juliaStatus(columns, counts));
+}
+
+function juliaStatus(columns: readonly Column[], counts: readonly RegExpExecArray[]): LoggedStatus {
   const titles = new Set(counts.map(({ 0: cell, index }) => titleAt(columns, index, index + cell.length)));
   if (titles.has('Error')) return 'error';
   if (titles.has('Fail')) return 'failed';

@@ -41,7 +41,7 @@ export class TestLog {
    * @throws TooMuchError
    */
   note(name: string, status: LoggedStatus, others: readonly string[] = []): void {
-    const id = withoutDuration(name.trim());
+    const id = withoutDuration(name);
     this.add(this.statuses.exact, id, status);
     if (id !== name) this.add(this.statuses.loose, name, status);
     for (const other of others) if (other !== id) this.noteOther(other, status);
