@@ -6,7 +6,7 @@ import { grouped } from '../core/grouped.js';
 import { candidateOf } from '../core/run/rollout.js';
 import { RunRequest } from '../core/run/run-request.js';
 import { RunResult } from '../core/run/run-result.js';
-import type { Grade, GradeBook, Graded } from '../grading/grade-candidates.js';
+import { countLabels, type Grade, type GradeBook, type Graded } from '../grading/grade-candidates.js';
 import type { LogReader } from '../grading/runner-logs.js';
 import { hiddenTests } from '../grading/hidden-tests.js';
 import type { SealedContent } from '../io/datasets/set-reader.js';
@@ -303,6 +303,7 @@ class Drive {
     return {
       known: async (key) => ((await results.get(`grade ${key}`)) ?? null) as Grade | null,
       enter: async ({ key, resolved, reason, seconds, tests }) => {
+        if (resolved === null) return;
         await results.put(`grade ${key}`, 'grade', { resolved, reason, seconds, tests });
       },
     };
@@ -334,14 +335,17 @@ function runsIn(counts: readonly BenchmarkCount[]): number {
 
 function gradesOf({ run, request, result }: ReadRun, { grades, ungraded, leftOut }: Graded): RunGrades {
   const { candidate_id } = run;
-  const labels = new Map(grades.map((each) => [each.candidate_id, each.resolved]));
+  const labels = new Map(
+    grades.flatMap(({ candidate_id: id, resolved }) => (resolved === null ? [] : [[id, resolved] as const])),
+  );
+  const { graded, resolved: right_candidates, unknown } = countLabels(grades);
   const selected = grades.find((each) => each.candidate_id === candidate_id);
-  const nothing = grades.length === 0 ? null : false;
+  const nothing = graded === 0 ? null : false;
   return {
     right: candidate_id === null ? nothing : (selected?.resolved ?? null),
-    graded: grades.length,
-    right_candidates: grades.filter(({ resolved }) => resolved).length,
-    ungraded: ungraded.length,
+    graded,
+    right_candidates,
+    ungraded: ungraded.length + unknown,
     best: runCurve(request, result, labels),
     document: { grades, ungraded, left_out: leftOut },
   };

@@ -45,7 +45,8 @@ export async function gradeOneOfMany(...given: Parameters<typeof gradeIssue>): P
     signal.throwIfAborted();
     if (!(error instanceof UnavailableError || error instanceof BadInputError)) throw error;
     const reason = `${error.message} ${error.next}`;
-    return { grades: [], ungraded: candidates.map(({ candidate_id }) => ({ candidate_id, reason })), leftOut: [] };
+    const ungraded = candidates.map(({ candidate_id }) => ({ candidate_id, reason }));
+    return { grades: [], ungraded, leftOut: [], unreadable: null, goldProblem: null };
   }
 }
 

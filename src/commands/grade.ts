@@ -4,7 +4,7 @@ import { type Gradable, gradeIssue, gradeOneOfMany, type HowToGrade } from '../b
 import { BadInputError, EXIT } from '../core/errors/errors.js';
 import { visibleLine } from '../core/hostile-text.js';
 import { readAllCandidates } from '../io/inputs/candidates.js';
-import type { CandidateGrade, GradeBook, Graded } from '../grading/grade-candidates.js';
+import { type CandidateGrade, countLabels, type GradeBook, type Graded } from '../grading/grade-candidates.js';
 import { hiddenTests, readAnswers } from '../grading/hidden-tests.js';
 import { testCommand } from '../grading/test-command.js';
 import { withInterval } from '../reports/figures.js';
@@ -104,17 +104,18 @@ async function readGradable(
 }
 
 function documentOf({ instance_id, graded }: GradedInstance): Record<string, unknown> {
-  const { grades, ungraded, leftOut }: Graded = graded;
+  const { grades, ungraded, leftOut, unreadable, goldProblem }: Graded = graded;
   return {
     instance_id,
-    graded: grades.length,
-    resolved: grades.filter(({ resolved }) => resolved).length,
+    ...countLabels(grades),
     grades: grades.map(({ candidate_id, resolved, reason, seconds: took }) => ({
       ...{ candidate_id, resolved, reason },
       seconds: took,
     })),
     ungraded,
     left_out: leftOut,
+    unreadable,
+    gold_problem: goldProblem,
   };
 }
 
@@ -145,11 +146,11 @@ export function gradeSet(
       const { instance_id } = each.issue;
       const graded = await gradeOneOfMany(app.sandbox, each, options, signal);
       ended += 1;
-      const { grades, ungraded } = graded;
-      const right = grades.filter(({ resolved }) => resolved).length;
-      if (grades.length > 0) shares.add({ instanceId: instance_id, repo: '' }, Float64Array.of(right / grades.length));
-      const without = ungraded.length === 0 ? '' : `, ${ungraded.length} without a label`;
-      const said = `${right} of ${grades.length} resolve the issue${without}`;
+      const { graded: labelled, resolved: right, unknown } = countLabels(graded.grades);
+      if (labelled > 0) shares.add({ instanceId: instance_id, repo: '' }, Float64Array.of(right / labelled));
+      const unlabelled = graded.ungraded.length + unknown;
+      const without = unlabelled === 0 ? '' : `, ${unlabelled} without a label`;
+      const said = `${right} of ${labelled} resolve the issue${without}`;
       // The mean share of right candidates per issue.
       const passAt1 = shares.issues < 2 ? '' : `; Pass@1 ${withInterval(shares.resampled(0, 0).rate(0))}`;
       const far = `${ended} of ${gradable.length} issues graded${passAt1}`;
@@ -184,5 +185,6 @@ async function gradeOne(
 }
 
 function progressLine({ candidate_id, resolved, reason, seconds }: CandidateGrade): string {
-  return visibleLine(`${candidate_id}: ${resolved ? 'resolved' : 'not resolved'}, ${reason} (${seconds} s)`);
+  const label = resolved === null ? 'unknown' : resolved ? 'resolved' : 'not resolved';
+  return visibleLine(`${candidate_id}: ${label}, ${reason} (${seconds} s)`);
 }

@@ -11,7 +11,8 @@ import { type ExecOutcome, type SandboxSession, sandboxSpec } from '../ports/san
 
 /** The outcome reward of one patch. */
 export interface Grade {
-  readonly resolved: boolean;
+  /** Null = unknown: the patch has no label, for the reason given. */
+  readonly resolved: boolean | null;
   /** One sentence for people. */
   readonly reason: string;
   /** Seconds that the test command took; 0 when it was not run. */
@@ -21,7 +22,7 @@ export interface Grade {
 }
 
 /** Increment this when the way of grading changes: earlier grades are then not reused. */
-const PROTOCOL = 3;
+const PROTOCOL = 4;
 
 export interface CandidateGrade extends Grade {
   readonly instance_id: string;
@@ -37,17 +38,31 @@ export interface Ungraded {
 }
 
 export interface Graded {
-  /** In the order of the candidates. */
+  /** In the order of the candidates; those without a label, too, if their tests were run. */
   readonly grades: readonly CandidateGrade[];
   readonly ungraded: readonly Ungraded[];
   /** Listed tests that were not required of any candidate. */
   readonly leftOut: readonly LeftOut[];
+  /** Why no patch of the instance can be labelled right: its logs cannot be read; null = a patch could be. */
+  readonly unreadable: string | null;
+  /** Why the gold patch does not pass here; null = it does, or was not run. */
+  readonly goldProblem: string | null;
+}
+
+/** Numbers of candidates with a label, of right ones among them, and of those whose label is unknown. */
+export function countLabels(grades: readonly Pick<Grade, 'resolved'>[]): {
+  readonly graded: number;
+  readonly resolved: number;
+  readonly unknown: number;
+} {
+  const count = (label: boolean | null): number => grades.filter(({ resolved }) => resolved === label).length;
+  return { graded: grades.length - count(null), resolved: count(true), unknown: count(null) };
 }
 
 export interface GradeBook {
-  /** The grade from an earlier run under this key, if any. */
+  /** The grade from an earlier run under this key, if any; without a label, it is not used again. */
   known(key: string): Grade | null | Promise<Grade | null>;
-  /** Receives every grade as soon as it exists. */
+  /** Receives every grade as soon as it exists, with or without a label. */
   enter(grade: CandidateGrade): Promise<void>;
 }
 
@@ -90,6 +105,8 @@ export async function gradeCandidates(
       return reason === undefined ? [] : [{ candidate_id: id, reason }];
     }),
     leftOut,
+    unreadable: null,
+    goldProblem: null,
   };
 }
 

@@ -45,7 +45,7 @@ export const BenchmarkRun = z.object({
   /** Whether what was selected resolves the issue; to return none is not right. Null = not graded (yet). */
   right: z.boolean().nullable(),
   /**
-   * Candidates with a label, the right ones among them, and those that could not be graded; null = grading was not
+   * Candidates with a label, the right ones among them, and those without one; null = grading was not
    * attempted.
    */
   graded: z.int().nullable(),
@@ -92,7 +92,8 @@ export const GradeDocument = z.object({
   grades: z.array(
     z.object({
       candidate_id: z.string(),
-      resolved: z.boolean(),
+      /** Null = unknown. */
+      resolved: z.boolean().nullable(),
       reason: z.string(),
       tests: z.record(z.string(), z.string()),
     }),

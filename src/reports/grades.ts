@@ -4,7 +4,13 @@ import { join, resolve } from 'node:path';
 import { z } from 'zod';
 import { BadInputError } from '../core/errors/errors.js';
 import { visibleLine } from '../core/hostile-text.js';
-import type { CandidateGrade, Grade, GradeBook, Graded } from '../grading/grade-candidates.js';
+import {
+  type CandidateGrade,
+  countLabels,
+  type Grade,
+  type GradeBook,
+  type Graded,
+} from '../grading/grade-candidates.js';
 import { readRecords } from '../io/records/records.js';
 import { table } from './selection-table.js';
 import { folderName } from '../io/saved-runs/saved-files.js';
@@ -14,7 +20,7 @@ import { lines, makeFolder, writeWhole } from './write-run.js';
 const StoredGrade = z.object({
   instance_id: z.string(),
   candidate_id: z.string(),
-  resolved: z.boolean(),
+  resolved: z.boolean().nullable(),
   reason: z.string(),
   seconds: z.number(),
   tests: z.record(z.string(), z.enum(['passed', 'failed', 'skipped', 'error', 'missing'])),
@@ -36,7 +42,7 @@ export class GradeFiles implements GradeBook {
     const file = join(folder, 'grades.jsonl');
     try {
       await makeFolder(resolve(folder));
-      const earlier = await earlierGrades(file);
+      const earlier = (await earlierGrades(file)).filter(({ resolved }) => resolved !== null);
       // Labels of an earlier run must not remain next to this run's grades. Other commands write files of these names, too.
       const isSet = existsSync(join(folder, 'selections.jsonl'));
       const stale = existsSync(file) ? ['labels.jsonl', ...(isSet ? [] : ['skipped.jsonl'])] : [];
@@ -59,12 +65,16 @@ export class GradeFiles implements GradeBook {
 
   /**
    * With several instances, each also gets a folder with its own files.
-   * @param skipped further instances that were asked for
+   * @param without further instances that were asked for
    */
-  async close(set: readonly GradedInstance[], skipped: readonly Skipped[] = []): Promise<void> {
+  async close(set: readonly GradedInstance[], without: readonly Skipped[] = []): Promise<void> {
     await this.write(this.folder, set);
-    if (set.length + skipped.length < 2) return;
+    const unreadable = set.flatMap(({ instance_id, graded: { unreadable: reason } }) =>
+      reason === null ? [] : [{ instance_id, reason, code: 'unreadable-tests' }],
+    );
+    const skipped = [...without, ...unreadable];
     if (skipped.length > 0) await writeWhole(join(this.folder, 'skipped.jsonl'), lines(skipped));
+    if (set.length + without.length < 2) return;
     for (const one of set) {
       const folder = join(this.folder, folderName(one.instance_id));
       await makeFolder(folder);
@@ -74,7 +84,10 @@ export class GradeFiles implements GradeBook {
 
   private async write(folder: string, set: readonly GradedInstance[]): Promise<void> {
     const grades = set.flatMap(({ graded }) => graded.grades);
-    const labels = grades.map(({ instance_id, candidate_id, resolved }) => ({ instance_id, candidate_id, resolved }));
+    const labels = grades.map(({ instance_id, candidate_id, resolved, reason }) => ({
+      ...{ instance_id, candidate_id, resolved },
+      ...(resolved === null ? { reason } : {}),
+    }));
     await writeWhole(join(folder, 'grades.jsonl'), lines(grades));
     await writeWhole(join(folder, 'labels.jsonl'), lines(labels));
   }
@@ -103,47 +116,66 @@ async function earlierGrades(file: string): Promise<readonly CandidateGrade[]> {
 
 /** Counts of graded candidates by instance. */
 export function gradesOfSet(set: readonly GradedInstance[]): Record<string, unknown> {
-  const counted = set.map(({ instance_id, graded: { grades, ungraded, leftOut } }) => ({
+  const counted = set.map(({ instance_id, graded: { grades, ungraded, leftOut, unreadable, goldProblem } }) => ({
     instance_id,
-    graded: grades.length,
-    resolved: grades.filter(({ resolved }) => resolved).length,
+    ...countLabels(grades),
     ungraded,
     left_out: leftOut,
+    unreadable,
+    gold_problem: goldProblem,
   }));
-  const sum = (key: 'graded' | 'resolved'): number => counted.reduce((all, each) => all + each[key], 0);
-  return { graded: sum('graded'), resolved: sum('resolved'), instances: counted };
+  return { ...countLabels(gradesIn(set)), instances: counted };
 }
 
 /** Grades as a text table; candidates without a label are listed separately. */
 export function gradeSummary(set: readonly GradedInstance[], out: string, skipped: number): string {
   const [only, ...others] = set;
-  const head = only !== undefined && others.length === 0 ? candidateTable(only.graded) : instanceTable(set);
-  const notes = set.flatMap(({ instance_id, graded: { ungraded, leftOut } }) => {
-    const of = others.length === 0 ? '' : `${instance_id}, `;
-    return [
-      ...leftOut.map(
-        ({ name, on_base }) => `Not required, because it does not pass on base (${on_base}): ${of}${name}`,
-      ),
-      ...ungraded.map(({ candidate_id, reason }) => `${of}${candidate_id} has no label: ${reason}`),
-    ];
-  });
-  const grades = set.flatMap(({ graded }) => graded.grades);
-  const without = set.reduce((sum, { graded }) => sum + graded.ungraded.length, 0);
-  const right = grades.filter(({ resolved }) => resolved).length;
+  const isOne = others.length === 0;
+  const head = only !== undefined && isOne ? candidateTable(only.graded) : instanceTable(set);
+  const notes = set.flatMap(({ instance_id, graded }) => notesOn(graded, isOne ? '' : `${instance_id}, `, isOne));
+  const { graded, resolved, unknown } = countLabels(gradesIn(set));
+  const without = set.reduce((sum, each) => sum + each.graded.ungraded.length, 0);
+  const unreadable = set.filter((each) => each.graded.unreadable !== null).length;
   return [
     head,
     '',
     ...notes.map(visibleLine),
-    `${right} of ${grades.length} resolve ${others.length === 0 ? 'the' : 'their'} issue${without === 0 ? '' : `, ${without} not graded`}`,
+    [
+      `${resolved} of ${graded} resolve ${isOne ? 'the' : 'their'} issue`,
+      ...(unknown === 0 ? [] : [`${unknown} unknown`]),
+      ...(without === 0 ? [] : [`${without} not graded`]),
+    ].join(', '),
     ...(skipped === 0 ? [] : [`${skipped} of ${set.length + skipped} issues have no candidates (skipped.jsonl)`]),
+    ...(unreadable === 0
+      ? []
+      : [`${unreadable} of ${set.length + skipped} issues have tests that cannot decide (skipped.jsonl)`]),
     `Labels: ${out}/labels.jsonl`,
   ].join('\n');
+}
+
+function gradesIn(set: readonly GradedInstance[]): readonly CandidateGrade[] {
+  return set.flatMap(({ graded }) => graded.grades);
+}
+
+/** @param hasTable whether a table states the reason of each grade */
+function notesOn(
+  { grades, ungraded, leftOut, unreadable, goldProblem }: Graded,
+  of: string,
+  hasTable: boolean,
+): string[] {
+  const unlabelled = hasTable || unreadable !== null ? [] : grades.filter(({ resolved }) => resolved === null);
+  return [
+    ...leftOut.map(({ name, on_base }) => `Not required, because it does not pass on base (${on_base}): ${of}${name}`),
+    ...(goldProblem === null ? [] : [`${of}gold does not pass here: ${goldProblem}`]),
+    ...(unreadable === null ? [] : [`${of}no patch can be labelled right: ${unreadable}`]),
+    ...[...unlabelled, ...ungraded].map(({ candidate_id, reason }) => `${of}${candidate_id} has no label: ${reason}`),
+  ];
 }
 
 function candidateTable({ grades }: Graded): string {
   const rows = grades.map(({ candidate_id, resolved, seconds, reason }) => [
     visibleLine(candidate_id),
-    resolved ? 'yes' : 'no',
+    resolved === null ? 'unknown' : resolved ? 'yes' : 'no',
     seconds.toFixed(1),
     visibleLine(reason),
   ]);
@@ -151,11 +183,9 @@ function candidateTable({ grades }: Graded): string {
 }
 
 function instanceTable(set: readonly GradedInstance[]): string {
-  const rows = set.map(({ instance_id, graded: { grades, ungraded } }) => [
-    visibleLine(instance_id),
-    String(grades.filter(({ resolved }) => resolved).length),
-    String(grades.length),
-    String(ungraded.length),
-  ]);
-  return table([['instance', 'right', 'graded', 'not graded'], ...rows]);
+  const rows = set.map(({ instance_id, graded: { grades, ungraded } }) => {
+    const { graded, resolved, unknown } = countLabels(grades);
+    return [visibleLine(instance_id), ...[resolved, graded, unknown, ungraded.length].map(String)];
+  });
+  return table([['instance', 'right', 'graded', 'unknown', 'not graded'], ...rows]);
 }

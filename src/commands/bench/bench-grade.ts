@@ -2,7 +2,7 @@ import { basename, join } from 'node:path';
 import { reportArms } from '../../benchmarks/arm-reports.js';
 import { armOf, type Gradable, gradedIn, namedByArm } from '../../benchmarks/grade-arms.js';
 import type { Candidate } from '../../core/run/candidate.js';
-import type { GradeBook } from '../../grading/grade-candidates.js';
+import { countLabels, type GradeBook } from '../../grading/grade-candidates.js';
 import { hiddenTests, type SealedRows } from '../../grading/hidden-tests.js';
 import type { DataSetInstance } from '../../io/datasets/data-set.js';
 import { armsReport, writeArmsReport } from '../../reports/benchmark/arms-report.js';
@@ -15,10 +15,11 @@ import { gradeSet } from '../grade.js';
 import { answersOf, chosenInstances } from './bench-options.js';
 import { armFolder, type BenchPlan, type BenchState } from './bench-plan.js';
 
-/** Number of candidates of an arm with and without a label. */
+/** Number of candidates of an arm with a label, with an unknown one, and those that could not be graded. */
 export interface GradedArm {
   readonly arm: string;
   graded: number;
+  unknown: number;
   ungraded: number;
 }
 
@@ -55,8 +56,10 @@ export async function gradeArms(
   for (const each of told) {
     const own = set.map(({ instance_id, graded }) => ({ instance_id, graded: gradedIn(each.arm, graded) }));
     await files.get(each.arm)?.close(own);
-    each.graded = own.reduce((sum, { graded }) => sum + graded.grades.length, 0);
-    each.ungraded = own.reduce((sum, { graded }) => sum + graded.ungraded.length, 0);
+    const { graded, unknown } = countLabels(own.flatMap((instance) => instance.graded.grades));
+    each.graded = graded;
+    each.unknown = unknown;
+    each.ungraded = own.reduce((sum, instance) => sum + instance.graded.ungraded.length, 0);
   }
 }
 

@@ -70,7 +70,7 @@ export async function runBench(
   for (const arm of plan.arms) {
     printProgress(`Arm ${arm.name}: ${instances.length} instances`);
     const set = await runArm({ plan, out, instances, state, before: told, wanted }, arm, openApp);
-    told.push({ ...set, arm: arm.name, graded: 0, ungraded: 0 });
+    told.push({ ...set, arm: arm.name, graded: 0, unknown: 0, ungraded: 0 });
   }
   // Grading waits until the selections of all arms are stored: no label exists while anything may still be selected.
   await gradeArms(plan, out, { instances, told }, openApp);

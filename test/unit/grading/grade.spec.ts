@@ -15,14 +15,14 @@ function honest(tree: string | null): ReturnType<typeof pytest> {
   return pytest(tree === null ? BASE : tree === RIGHT ? ALL : SOME);
 }
 
-function told({ grades }: Graded): Record<string, boolean> {
+function told({ grades }: Graded): Record<string, boolean | null> {
   return Object.fromEntries(grades.map(({ candidate_id, resolved }) => [candidate_id, resolved]));
 }
 
 /** Grades the right patch, whose tests end as given. */
 async function ending(
   outcome: ReturnType<typeof exited>,
-): Promise<{ resolved: boolean | undefined; reason: string | undefined }> {
+): Promise<{ resolved: boolean | null | undefined; reason: string | undefined }> {
   const { grades } = await new GradingWorld({ tests: (tree) => (tree === null ? honest(tree) : outcome) }).grade([
     candidate('right', RIGHT),
   ]);
