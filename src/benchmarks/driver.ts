@@ -6,7 +6,7 @@ import { grouped } from '../core/grouped.js';
 import { candidateOf } from '../core/run/rollout.js';
 import { RunRequest } from '../core/run/run-request.js';
 import { RunResult } from '../core/run/run-result.js';
-import { countLabels, type Grade, type GradeBook, type Graded } from '../grading/grade-candidates.js';
+import { countLabels, type Grade, labelsIn, type GradeBook, type Graded } from '../grading/grade-candidates.js';
 import type { LogReader } from '../grading/runner-logs.js';
 import { hiddenTests } from '../grading/hidden-tests.js';
 import type { SealedContent } from '../io/datasets/set-reader.js';
@@ -335,9 +335,6 @@ function runsIn(counts: readonly BenchmarkCount[]): number {
 
 function gradesOf({ run, request, result }: ReadRun, { grades, ungraded, leftOut }: Graded): RunGrades {
   const { candidate_id } = run;
-  const labels = new Map(
-    grades.flatMap(({ candidate_id: id, resolved }) => (resolved === null ? [] : [[id, resolved] as const])),
-  );
   const { graded, resolved: right_candidates, unknown } = countLabels(grades);
   const selected = grades.find((each) => each.candidate_id === candidate_id);
   const nothing = graded === 0 ? null : false;
@@ -346,7 +343,7 @@ function gradesOf({ run, request, result }: ReadRun, { grades, ungraded, leftOut
     graded,
     right_candidates,
     ungraded: ungraded.length + unknown,
-    best: runCurve(request, result, labels),
+    best: runCurve(request, result, labelsIn(grades)),
     document: { grades, ungraded, left_out: leftOut },
   };
 }

@@ -19,6 +19,8 @@ export interface HowToGrade {
   /** Replaces the repository's own command; null = use that. */
   readonly command: string | null;
   readonly timeLimitS: number;
+  /** Whether every candidate is graded by itself, even if equal or empty, to compare repeated runs; absent = no. */
+  readonly repeats?: boolean;
   /** Absent = logs are read in the calling thread. */
   readonly readLog?: LogReader | undefined;
 }
@@ -27,12 +29,12 @@ export interface HowToGrade {
 export async function gradeIssue(
   sandbox: Sandbox,
   { issue, candidates, tests }: Gradable,
-  { command: given, timeLimitS, book, readLog = readHere }: HowToGrade & { readonly book: GradeBook },
+  { command: given, timeLimitS, book, readLog = readHere, repeats = false }: HowToGrade & { readonly book: GradeBook },
   signal: AbortSignal,
 ): Promise<Graded> {
   const { id: imageId } = await sandbox.describeImage(issue.environment.image, signal);
   const command = testCommand(tests, given);
-  const context = { sandbox, imageId, issue, tests, command, readLog, timeLimitS, pause };
+  const context = { sandbox, imageId, issue, tests, command, readLog, repeats, timeLimitS, pause };
   return gradeCandidates(context, candidates, book, signal);
 }
 

@@ -11,17 +11,19 @@ import { placeOf, readText } from '../io/records/records.js';
 export interface HiddenTests extends HiddenRow {
   /** Files of the test patch; empty when the tests are part of the image. */
   readonly files: readonly PatchFile[];
+  /** The authors' patch; null when the row has none. */
+  readonly gold: string | null;
   /** SWE-bench Pro's scripts for the instance, by name. */
   readonly scripts?: Readonly<Record<string, string>>;
 }
 
-function hiddenTestsOf(row: HiddenRow): HiddenTests {
+function hiddenTestsOf(row: HiddenRow, gold: string | null): HiddenTests {
   if (row.testPatch === null) {
-    if (row.command !== null) return { ...row, files: [] };
+    if (row.command !== null) return { ...row, gold, files: [] };
     throw new BadInputError('is missing.', { field: 'test_patch' });
   }
   const patch = readPatch(row.testPatch);
-  if (patch.kind === 'ok') return { ...row, files: patch.files };
+  if (patch.kind === 'ok') return { ...row, gold, files: patch.files };
   const detail = patch.kind === 'empty' ? 'is empty' : `cannot be read: ${patch.detail}`;
   throw new BadInputError(detail, { field: 'test_patch' });
 }
@@ -43,15 +45,16 @@ export async function readAnswers(file: string, wanted: ReadonlySet<string>): Pr
     }
     const content = sealed.open();
     // Validated here, while the location is known for messages.
-    if (content.tests !== null) inPlace(content.tests, (field) => placeOf(row, field));
+    inPlace(content, (field) => placeOf(row, field));
     found.set(instance_id, content);
   }
   return found;
 }
 
-function inPlace(tests: HiddenRow, place: (field: string) => BadInputError['place']): void {
+function inPlace({ tests, gold }: SealedContent, place: (field: string) => BadInputError['place']): void {
+  if (tests === null) return;
   try {
-    hiddenTestsOf(tests);
+    hiddenTestsOf(tests, gold);
   } catch (error) {
     if (!(error instanceof BadInputError)) throw error;
     const { field = '' } = error.place;
@@ -65,9 +68,9 @@ function inPlace(tests: HiddenRow, place: (field: string) => BadInputError['plac
  * @throws BadInputError as {@link readAnswers}, or when the folder has no scripts for the instance
  */
 export async function hiddenTests(answers: SealedRows, id: string, scripts?: string): Promise<HiddenTests | null> {
-  const row = answers.get(id)?.tests ?? null;
+  const { tests: row = null, gold = null } = answers.get(id) ?? {};
   if (row === null) return null;
-  const tests = hiddenTestsOf(row);
+  const tests = hiddenTestsOf(row, gold);
   return scripts === undefined ? tests : withScripts(tests, scripts, id);
 }
 

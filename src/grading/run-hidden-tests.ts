@@ -1,9 +1,19 @@
 import { TestLog } from '../../verifiers/execution-based/reports/test-log.js';
-import { SandboxLostError } from '../core/errors/unavailable.js';
+import { ExclusiveTurns } from '../core/async/concurrency.js';
+import { retried } from '../core/async/retries.js';
+import { BadInputError } from '../core/errors/errors.js';
+import { SandboxLostError, SandboxStarvedError } from '../core/errors/unavailable.js';
 import { CappedBytes } from '../core/hostile-text.js';
-import { GIT_APPLY, type ReadablePatch } from '../core/patch/patch.js';
+import { GIT_APPLY, type ReadablePatch, readPatch } from '../core/patch/patch.js';
 import type { Issue } from '../core/run/issue.js';
-import type { ExecOutcome, Sandbox, SandboxSession } from '../ports/sandbox.js';
+import {
+  type ExecOutcome,
+  type ExecRequest,
+  type Sandbox,
+  type SandboxSession,
+  sandboxSpec,
+  WALL,
+} from '../ports/sandbox.js';
 import type { HiddenTests } from './hidden-tests.js';
 import type { LogReader } from './runner-logs.js';
 import type { TestCommand } from './test-command.js';
@@ -38,7 +48,9 @@ export interface GradingContext {
   readonly tests: HiddenTests;
   readonly command: TestCommand;
   readonly readLog: LogReader;
-  /** Limit of the test command; a run that takes longer does not resolve the issue. */
+  /** Whether every candidate is graded by itself, even if equal or empty, to compare repeated runs. */
+  readonly repeats: boolean;
+  /** CPU seconds of each process of the test command; a run that takes more does not resolve the issue. */
   readonly timeLimitS: number;
   readonly pause: (ms: number, signal: AbortSignal) => Promise<void>;
 }
@@ -51,28 +63,99 @@ export interface TestRun {
   readonly isCut: boolean;
 }
 
+/** Limit of the test command in seconds of wall-clock time. */
+export function wallLimitS(timeLimitS: number): number {
+  return WALL * timeLimitS;
+}
+
+/** All test runs of this process. */
+const turns = new ExclusiveTurns();
+
 /**
- * Runs the hidden tests on a prepared tree.
- * @throws whatever the session throws: infrastructure, never a grade
+ * Runs the hidden tests in a fresh container. A run that reaches the wall-clock limit, perhaps because the machine is busy,
+ * is repeated once while no other test run of this process is under way.
+ * @param prepare returns why the tests cannot be run on its tree, or null
+ * @returns the reason of `prepare`, or the run
+ * @throws UnavailableError when the infrastructure kept failing
  */
+async function runInFreshContainer(
+  bench: GradingContext,
+  prepare: (session: SandboxSession) => Promise<string | null>,
+  signal: AbortSignal,
+): Promise<string | TestRun> {
+  const once = (): Promise<string | TestRun> =>
+    inFreshContainer(bench, signal, async (session) => (await prepare(session)) ?? runTests(session, bench, signal));
+  const first = await turns.shared(once, signal);
+  return typeof first !== 'string' && first.ended.kind === 'timed-out' ? turns.alone(once, signal) : first;
+}
+
+/** Runs the hidden tests on a patch. @returns why they cannot be run, or the run; throws as `runInFreshContainer` */
+export async function runPatch(bench: GradingContext, text: string, signal: AbortSignal): Promise<string | TestRun> {
+  const patch = readPatch(text);
+  if (patch.kind === 'empty') return 'the patch is empty';
+  if (patch.kind === 'refused') return `the patch is refused (${patch.reason}): ${patch.detail}`;
+  return runInFreshContainer(bench, (session) => patchTree(session, bench, { text, patch }, signal), signal);
+}
+
+/**
+ * Runs the hidden tests on base.
+ * @throws BadInputError when the test patch does not apply to base, which would make every patch wrong; otherwise as
+ * `runInFreshContainer`
+ */
+export async function runBase(bench: GradingContext, signal: AbortSignal): Promise<TestRun> {
+  const apply = (session: SandboxSession): Promise<string | null> => testedBase(session, bench.tests.testPatch, signal);
+  const run = await runInFreshContainer(bench, apply, signal);
+  if (typeof run !== 'string') return run;
+  throw new BadInputError(
+    `does not apply to the image's repository: ${run}`,
+    { field: 'test_patch' },
+    'Check that the image and environment.base_commit are those of the hidden tests.',
+  );
+}
+
+/** Runs work in a fresh container; infrastructure failures repeat it in another one, at most three times in all. */
+async function inFreshContainer<R>(
+  { sandbox, imageId, issue, timeLimitS, pause }: GradingContext,
+  signal: AbortSignal,
+  work: (session: SandboxSession) => Promise<R>,
+): Promise<R> {
+  // Grading runs the tests that the image hides from all other sandboxes.
+  const spec = sandboxSpec({ ...issue.environment, hidden_paths: [] }, `grade ${issue.instance_id}`, imageId);
+  const lasting = { ...spec, longestS: wallLimitS(timeLimitS) };
+  return retried(
+    async () => {
+      await using session = await sandbox.open(lasting, signal);
+      return await work(session);
+    },
+    { signal, pause },
+  );
+}
+
+/** @throws whatever the session throws: infrastructure, never a grade */
 export async function runTests(session: SandboxSession, bench: GradingContext, signal: AbortSignal): Promise<TestRun> {
   const { command, timeLimitS, readLog } = bench;
   const log = new CappedBytes(LONGEST_LOG);
   const scripts = Object.entries(command.scripts).map(([path, content]) => ({ path, content }));
   await session.writeFiles(scripts, signal);
-  const ended = await session.exec(
-    {
-      argv: ['sh', '-c', [INSTANCE_PATH, REDIRECT[command.reportsOn], command.line].join('\n')],
-      env: ENV,
-      deadlineS: timeLimitS,
-      onStdout: (piece) => {
-        log.push(piece);
-      },
+  const request: ExecRequest = {
+    argv: ['sh', '-c', [INSTANCE_PATH, REDIRECT[command.reportsOn], command.line].join('\n')],
+    env: ENV,
+    cpuS: timeLimitS,
+    deadlineS: wallLimitS(timeLimitS),
+    onStdout: (piece) => {
+      log.push(piece);
     },
-    signal,
-  );
+  };
+  const ended = await session.exec(request, signal).catch((error: unknown) => starved(error, request));
   const read = await readLog({ format: command.format, bytes: log.bytes() }, signal);
   return { ended, log: read ?? new TestLog(), isCut: log.truncated || read === null };
+}
+
+/** A busy machine is not failed infrastructure: the run is repeated alone instead. */
+function starved(error: unknown, { deadlineS }: ExecRequest): ExecOutcome {
+  if (!(error instanceof SandboxStarvedError)) throw error;
+  const nothing = { stdout: '', stderr: '', truncated: false };
+  return { ...nothing, kind: 'timed-out', survived: false, durationMs: 1_000 * deadlineS };
 }
 
 const DEADLINE_S = 300;
@@ -106,7 +189,7 @@ const RESTORE = [
  * @returns why the patch cannot be graded, or null
  * @throws SandboxLostError when git could not restore files, since it ran none of the candidate's code
  */
-export async function patchTree(
+async function patchTree(
   session: SandboxSession,
   { tests, command }: GradingContext,
   candidate: { readonly text: string; readonly patch: ReadablePatch },
@@ -127,7 +210,7 @@ export async function patchTree(
  * Applies the hidden tests to base, unless the image contains them. @returns git's message if they do not apply, or
  * null
  */
-export async function testedBase(
+async function testedBase(
   session: SandboxSession,
   testPatch: string | null,
   signal: AbortSignal,

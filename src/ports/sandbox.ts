@@ -69,6 +69,11 @@ export interface SandboxFile {
   readonly mode?: number;
 }
 
+/** A shell's exit code when SIGXCPU ended the command. */
+export const OUT_OF_CPU = 152;
+/** Ratio of a test's wall-clock limit to its CPU limit; CPU time makes outcomes independent of the machine's load. */
+export const WALL = 4;
+
 export interface ExecRequest {
   /** Program and arguments; never interpreted by a shell. */
   readonly argv: readonly string[];

@@ -218,3 +218,36 @@ export function isRunning(pid: number): boolean {
     return (error as NodeJS.ErrnoException).code !== 'ESRCH';
   }
 }
+
+/** Work that runs beside other work, and work that runs while no other does. */
+export class ExclusiveTurns {
+  readonly #running = new Set<Promise<unknown>>();
+  /** Settles when no work waits for, or has, a turn alone. */
+  #alone: Promise<unknown> = Promise.resolve();
+
+  /** Waits while other work is alone, or waits to be. @throws the signal's reason */
+  async shared<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
+    for (let last: Promise<unknown> | null = null; last !== this.#alone;) {
+      last = this.#alone;
+      await abortable(last, signal);
+    }
+    const running = work();
+    const ended = running.catch(() => undefined);
+    this.#running.add(ended);
+    try {
+      return await running;
+    } finally {
+      this.#running.delete(ended);
+    }
+  }
+
+  /** Waits for all work under way. @throws the signal's reason */
+  alone<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
+    const before = this.#alone;
+    const turn = abortable(before, signal)
+      .then(() => abortable(Promise.all(this.#running), signal))
+      .then(work);
+    this.#alone = Promise.allSettled([before, turn]);
+    return turn;
+  }
+}

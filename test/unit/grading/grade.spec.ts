@@ -1,6 +1,7 @@
 import { InterruptedError } from '../../../src/core/errors/errors.js';
 import { ImageMissingError, SandboxLostError } from '../../../src/core/errors/unavailable.js';
 import type { CandidateGrade, Graded } from '../../../src/grading/grade-candidates.js';
+import { OUT_OF_CPU } from '../../../src/ports/sandbox.js';
 import { ended, exited } from '../../fakes/fake-sandbox.js';
 import { calcPatch, candidate, RIGHT, WRONG } from '../../fixtures/calculator.js';
 import { CALC, GradingWorld, pytest, ROW, TEST_PATCH } from './grading-world.js';
@@ -94,12 +95,13 @@ describe('grading', () => {
     expect(world.sandbox.opens).toBe(1 + 1);
   });
 
-  it('gives 0 when the run exceeds its time, memory or disk, whatever it printed', async () => {
+  it('gives 0 when the run exceeds its CPU time, memory or disk, whatever it printed', async () => {
     const { stdout } = pytest(ALL);
-    for (const kind of ['timed-out', 'out-of-memory', 'out-of-disk'] as const) {
+    for (const kind of ['out-of-memory', 'out-of-disk'] as const) {
       expect(await ending(ended(kind, stdout))).toMatchObject({ resolved: false });
     }
-    expect(await ending(ended('timed-out', stdout))).toMatchObject({ reason: 'the tests took longer than 300 s' });
+    const reason = 'the tests took more than 300 s of CPU time';
+    expect(await ending(exited(OUT_OF_CPU, stdout))).toEqual({ resolved: false, reason });
   });
 
   it('gives 0 to tests that are skipped, broken, or not in the log', async () => {

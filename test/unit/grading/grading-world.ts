@@ -74,6 +74,7 @@ export interface GradeRequest {
   readonly command?: string | null;
   readonly known?: (key: string) => Grade | null;
   readonly enter?: (grade: CandidateGrade) => Promise<void>;
+  readonly repeats?: boolean;
 }
 
 /** A container that knows `git apply`, the restoring of files, and the test command; every step is noted by session. */
@@ -91,7 +92,7 @@ export class GradingWorld {
 
   async grade(
     candidates: readonly Candidate[],
-    { row = ROW, command = null, known = () => null, enter = this.#enter }: GradeRequest = {},
+    { row = ROW, command = null, known = () => null, enter = this.#enter, repeats = false }: GradeRequest = {},
     signal = new AbortController().signal,
   ): Promise<Graded> {
     const tests = await hiddenTestsIn(row);
@@ -102,6 +103,7 @@ export class GradingWorld {
       tests,
       command: testCommand(tests, command),
       readLog: readHere,
+      repeats,
       timeLimitS: 300,
       pause: async (ms: number) => {
         this.pauses.push(ms);

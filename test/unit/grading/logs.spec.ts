@@ -202,7 +202,15 @@ AssertionError
 });
 
 it("the log of sympy's command is pytest's where that is what it starts", () => {
-  const tests = { repo: 'sympy/sympy', version: null, testPatch: null, files: [], command: null, log: null };
+  const tests = {
+    repo: 'sympy/sympy',
+    version: null,
+    testPatch: null,
+    gold: null,
+    files: [],
+    command: null,
+    log: null,
+  };
   const { format } = testCommand({ ...tests, failToPass: ['sympy/tests/test_a.py::test_x'], passToPass: [] }, null);
   const parse = (text: string): TestLog => readLog(format, Buffer.from(text)) ?? new TestLog();
   const log =

@@ -1,13 +1,10 @@
 import type { GeneratedTest, Trust } from '../../../src/core/run/generated-test.js';
 import { sha256 } from '../../../src/core/identifier.js';
-import type { Ids, ExecRequest } from '../../../src/ports/sandbox.js';
+import { type Ids, type ExecRequest, WALL } from '../../../src/ports/sandbox.js';
 import { commandEnvironment, commandLine, commandOf, END_ALL, type RunnableTest } from './command.js';
 import { JAVASCRIPT_PRELOAD, JAVASCRIPT_SUITE_DRIVER } from './javascript.js';
 import { PYTHON_SUITE_DRIVER } from './python.js';
 import { BYTECODE_FOLDER } from '../execution-context.js';
-
-/** Ratio of a test's wall-clock limit to its CPU limit; CPU time makes outcomes independent of the machine's load. */
-export const WALL = 4;
 
 export type TestLanguage = 'python' | 'javascript';
 

@@ -1,5 +1,5 @@
 import { contentKey, sha256 } from '../../../src/core/identifier.js';
-import type { SandboxSession } from '../../../src/ports/sandbox.js';
+import { type SandboxSession, WALL } from '../../../src/ports/sandbox.js';
 import { inInstanceEnvironment } from '../drivers/test-dialect.js';
 import { PYTHON_REACH, PYTHON_TEST_PROBE } from '../drivers/existing-tests-probe.js';
 import { contextKey, type ExecutionContext, scratchDirectory } from '../execution-context.js';
@@ -26,8 +26,6 @@ const SLOW = { after: 1 / 5, each: 1 / 60 };
 const FAR = { each: 1 / 40, all: 1 / 24 };
 /** Limit of commands started; if one records nothing, each half of its files is run separately. */
 const MOST_RUNS = 12;
-/** Wall-clock seconds per CPU second: other processes compute too, and some tests wait. */
-const WALL = 4;
 const STARTING_S = 120;
 const LARGEST_RECORD = 32 * 1024 * 1024;
 

@@ -1,7 +1,13 @@
 import { CappedBytes } from '../../../src/core/hostile-text.js';
 import { type Environment, withTestFiles } from '../../../src/core/run/issue.js';
-import type { ExecRequest, SandboxFile, SandboxSession } from '../../../src/ports/sandbox.js';
-import { logTail, inInstanceEnvironment, WALL } from '../drivers/test-dialect.js';
+import {
+  type ExecRequest,
+  OUT_OF_CPU,
+  type SandboxFile,
+  type SandboxSession,
+  WALL,
+} from '../../../src/ports/sandbox.js';
+import { logTail, inInstanceEnvironment } from '../drivers/test-dialect.js';
 import { PYTHON_SITE_CUSTOMIZE, PYTHON_TEST_PROBE } from '../drivers/existing-tests-probe.js';
 import {
   LARGEST_RECORD,
@@ -27,8 +33,6 @@ export interface RegressionRun extends RecordedTests {
 }
 
 const CLEAR_S = 30;
-/** A shell's exit code when SIGXCPU ended the command. */
-export const OUT_OF_CPU = 152;
 
 export type CommandedEnvironment = Environment & { readonly regression_command: string };
 

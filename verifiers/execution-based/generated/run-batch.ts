@@ -1,14 +1,13 @@
 import { z } from 'zod';
 import { SandboxStarvedError } from '../../../src/core/errors/unavailable.js';
 import { CellOutcome, type GeneratedTest } from '../../../src/core/run/generated-test.js';
-import type { ExecOutcome, ExecRequest, Ids, SandboxSession } from '../../../src/ports/sandbox.js';
+import { type ExecOutcome, type ExecRequest, type Ids, type SandboxSession, WALL } from '../../../src/ports/sandbox.js';
 import {
   inInstanceEnvironment,
   logTail,
   extensionOf,
   type DrivenDialect,
   type TestDialect,
-  WALL,
   findHome,
 } from '../drivers/test-dialect.js';
 import { NO_PROCESS_LEFT } from '../drivers/python.js';

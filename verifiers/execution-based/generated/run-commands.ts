@@ -1,5 +1,5 @@
 import type { GeneratedTest } from '../../../src/core/run/generated-test.js';
-import type { SandboxSession } from '../../../src/ports/sandbox.js';
+import { OUT_OF_CPU, type SandboxSession, WALL } from '../../../src/ports/sandbox.js';
 import { BadInputError } from '../../../src/core/errors/errors.js';
 import {
   commandEnvironment,
@@ -10,9 +10,9 @@ import {
   strayPath,
   type TestCommand,
 } from '../drivers/command.js';
-import { inInstanceEnvironment, logTail, WALL } from '../drivers/test-dialect.js';
+import { inInstanceEnvironment, logTail } from '../drivers/test-dialect.js';
 import type { ExecutionContext } from '../execution-context.js';
-import { OUT_OF_CPU, Printed } from '../existing/run-regression.js';
+import { Printed } from '../existing/run-regression.js';
 import { asTests, endTests } from '../tree/tree-sessions.js';
 import type { Batch, Keep, TestRun } from './run-batch.js';
 

@@ -4,10 +4,9 @@ import { retried } from '../../../src/core/async/retries.js';
 import { DoesNotApplyError, UnavailableError } from '../../../src/core/errors/errors.js';
 import { SandboxLostError } from '../../../src/core/errors/unavailable.js';
 import { GIT_APPLY } from '../../../src/core/patch/patch.js';
-import { type SandboxSession, sandboxSpec, type ExecRequest } from '../../../src/ports/sandbox.js';
+import { type SandboxSession, sandboxSpec, type ExecRequest, WALL } from '../../../src/ports/sandbox.js';
 import { contentKey } from '../../../src/core/identifier.js';
 import { END_ALL } from '../drivers/command.js';
-import { WALL } from '../drivers/test-dialect.js';
 
 export interface SessionPlan {
   readonly tree: Tree;

@@ -1,0 +1,119 @@
+import { disagreement, exceededLimit, judge, namesHalf, requiredTests, type Verdict } from './judge.js';
+import { type GradingContext, runPatch, type TestRun } from './run-hidden-tests.js';
+import type { TestLog } from '../../verifiers/execution-based/reports/test-log.js';
+
+const NAMES_SHOWN = 10;
+const LONGEST_NAME = 100;
+
+/** What the hidden tests come to without a candidate. */
+export interface References {
+  /** With the required tests. */
+  readonly bench: GradingContext;
+  /** The run on base. */
+  readonly base: TestRun;
+  /** All tests of the row. */
+  readonly listed: readonly string[];
+}
+
+/**
+ * Decides doubtful runs of an instance: what also happens to base or gold is not the patch's own fault. Gold runs once,
+ * and only if a run is doubtful.
+ */
+export class ReferenceRuns {
+  /** Why no patch of the instance can be labelled right; null = none was found out. */
+  unreadable: string | null;
+  /** Why gold does not pass; null = it does, or did not run. */
+  goldProblem: string | null = null;
+  readonly #requiresNothing: boolean;
+  #gold: Promise<TestRun | null> | null = null;
+
+  constructor(private readonly references: References) {
+    const { bench, base, listed } = references;
+    this.#requiresNothing = requiredTests(bench.tests).length === 0;
+    this.unreadable = this.#requiresNothing
+      ? `no listed test passes on base: ${this.#evidence('base', base.log, listed)}`
+      : null;
+  }
+
+  /** @throws UnavailableError when gold could not be run */
+  async settle(verdict: Verdict, run: TestRun, signal: AbortSignal): Promise<Omit<Verdict, 'doubt'>> {
+    if (this.#requiresNothing && this.unreadable !== null) return { resolved: null, reason: this.unreadable };
+    if (verdict.doubt === null) return verdict;
+    const reason =
+      verdict.doubt === 'limit' ? await this.#whyLimited(run, signal) : await this.#why(verdict, run, signal);
+    if (verdict.doubt !== 'limit') this.unreadable ??= reason;
+    return reason === null ? verdict : { resolved: null, reason };
+  }
+
+  #why({ doubt }: Verdict, run: TestRun, signal: AbortSignal): Promise<string | null> {
+    if (doubt === 'unread') return this.#whyUnread(signal);
+    return doubt === 'missing' ? this.#whyMissing(run, signal) : this.#whyContradicted(signal);
+  }
+
+  async #whyLimited(run: TestRun, signal: AbortSignal): Promise<string | null> {
+    const { base, bench } = this.references;
+    const gold = await this.#runGold(signal);
+    const limit = exceededLimit(run, bench.timeLimitS);
+    const isSame = exceededLimit(gold ?? base, bench.timeLimitS) === limit;
+    return isSame ? `${limit ?? ''}, as on ${gold === null ? 'base' : 'gold'}` : null;
+  }
+
+  /** Without gold, base decides by PASS_TO_PASS: FAIL_TO_PASS may be in files that only exist with a right patch. */
+  async #whyUnread(signal: AbortSignal): Promise<string | null> {
+    const { base, listed, bench } = this.references;
+    if (namesHalf(base.log, listed)) return null;
+    const gold = await this.#runGold(signal);
+    if (gold !== null) return namesHalf(gold.log, listed) ? null : this.#evidence('gold', gold.log, listed);
+    const kept = listed.filter((name) => !bench.tests.failToPass.includes(name));
+    return kept.length > 0 && namesHalf(base.log, kept) ? null : this.#evidence('base', base.log, listed);
+  }
+
+  async #whyMissing(run: TestRun, signal: AbortSignal): Promise<string | null> {
+    const gold = await this.#runGold(signal);
+    if (gold === null) return null;
+    const missing = missingIn(run.log, requiredTests(this.references.bench.tests));
+    return missingIn(gold.log, missing).length < missing.length ? null : this.#evidence('gold', gold.log, missing);
+  }
+
+  async #whyContradicted(signal: AbortSignal): Promise<string | null> {
+    const gold = await this.#runGold(signal);
+    const problem = gold === null ? null : disagreement(gold, this.references.bench.command.format);
+    return problem === null ? null : `with gold, too, ${problem}`;
+  }
+
+  /** Null if there is none, or it cannot be run. */
+  #runGold(signal: AbortSignal): Promise<TestRun | null> {
+    return (this.#gold ??= this.#runGoldOnce(signal));
+  }
+
+  async #runGoldOnce(signal: AbortSignal): Promise<TestRun | null> {
+    const { bench, listed } = this.references;
+    if (bench.tests.gold === null) return null;
+    const run = await runPatch(bench, bench.tests.gold, signal);
+    if (typeof run === 'string') {
+      this.goldProblem = run;
+      return null;
+    }
+    const { resolved, reason } = judge(bench, run, listed);
+    this.goldProblem = resolved === true ? null : reason;
+    return run;
+  }
+
+  #evidence(whose: 'gold' | 'base', log: TestLog, listed: readonly string[]): string {
+    const missing = missingIn(log, listed);
+    const found = shown([...log.names]);
+    const names = `${listed.length - missing.length} of ${listed.length} listed tests`;
+    const { format } = this.references.bench.command;
+    return `the log of ${whose}, read as ${format}, names ${names}; it names ${found}; listed are ${shown(missing)}`;
+  }
+}
+
+function missingIn(log: TestLog, names: readonly string[]): readonly string[] {
+  return names.filter((name) => log.statusOf(name) === 'missing');
+}
+
+function shown(names: readonly string[]): string {
+  if (names.length === 0) return 'none';
+  const first = names.slice(0, NAMES_SHOWN).map((name) => JSON.stringify(name.slice(0, LONGEST_NAME)));
+  return [...first, ...(names.length > NAMES_SHOWN ? [`${names.length - NAMES_SHOWN} more`] : [])].join(', ');
+}
