@@ -5,7 +5,7 @@ import { BadInputError, EXIT } from '../core/errors/errors.js';
 import { visibleLine } from '../core/hostile-text.js';
 import { readAllCandidates } from '../io/inputs/candidates.js';
 import { type CandidateGrade, countLabels, type GradeBook, type Graded } from '../grading/grade-candidates.js';
-import { hiddenTests, readAnswers } from '../grading/hidden-tests.js';
+import { type HiddenTests, hiddenTests, readAnswers, type SealedRows } from '../grading/hidden-tests.js';
 import { testCommand } from '../grading/test-command.js';
 import { withInterval } from '../reports/figures.js';
 import { type GradedInstance, GradeFiles, gradesOfSet, gradeSummary } from '../reports/grades.js';
@@ -23,6 +23,7 @@ interface GradeOptions extends IssueOptions {
   readonly timeLimitS: number;
   readonly testCommand?: string;
   readonly runScripts?: string;
+  readonly again?: true;
   readonly parallel: number;
   readonly json?: true;
 }
@@ -33,12 +34,15 @@ Example:
   $ bestk grade --issue SWE-bench_Verified/ --candidates out/ --time-limit-s 1800 --out graded/
 
 Hidden tests are rows of any known data set (bestk datasets show), as SWE-bench's instance_id, test_patch, FAIL_TO_PASS and
-PASS_TO_PASS. A patch is right when all of them pass within the time limit (300 s as in R2E-Gym; SWE-bench's own harness
-gives 1800 s). The folder gets labels.jsonl, and grades.jsonl with the reason and the status of every test. Of many issues
+PASS_TO_PASS. A patch is right when all of them pass within the time limit: 300 s of CPU time (as in R2E-Gym; SWE-bench's own
+harness gives 1800 s), and four times as long by the clock. The folder gets labels.jsonl, and grades.jsonl with the reason and the status of every test. Of many issues
 those are graded that have candidates; skipped.jsonl names the others.
 
-Exit: 0 every candidate has a label, 2 bad input, 3 Docker is not available or some candidate has no label,
-130 interrupted (the same command resumes).`;
+A label is true, false, or null (unknown) with a reason: if the log of gold (or base) does not name the listed tests either, no patch of
+the issue gets a label, and skipped.jsonl says why.
+
+Exit: 0 every candidate has a label, 2 bad input or issues whose tests cannot be used (skipped.jsonl), 3 Docker is not available
+or some candidate has no label (the same command tries again), 130 interrupted (the same command resumes).`;
 
 /** `bestk grade`: the outcome reward of given candidates, from hidden tests. */
 export function registerGrade(program: Command, openApp: OpenApp): void {
@@ -49,9 +53,15 @@ export function registerGrade(program: Command, openApp: OpenApp): void {
     .requiredOption('--candidates <path>', 'candidates.jsonl, SWE-bench predictions, or the --out of select or solve')
     .option('--hidden-tests <path>', "rows with the hidden tests, of any known data set, instead of --issue's own")
     .requiredOption('--out <dir>', 'folder for labels.jsonl and grades.jsonl')
-    .option('--time-limit-s <seconds>', 'limit of one run of the tests', seconds, 300)
+    .option(
+      '--time-limit-s <seconds>',
+      'CPU time of one run of the tests; four times as long by the clock',
+      seconds,
+      300,
+    )
     .option('--test-command <command>', "instead of the repository's own; {files}, {modules} are those of test_patch")
     .option('--run-scripts <dir>', "run_scripts/ of SWE-bench Pro's repository, for its rows")
+    .option('--again', 'grade anew, ignoring earlier grades in --out')
     .addOption(parallelOption())
     .option('--json', 'one JSON document on stdout')
     .addHelpText('after', EXAMPLE)
@@ -61,46 +71,74 @@ export function registerGrade(program: Command, openApp: OpenApp): void {
 }
 
 async function grade(options: GradeOptions, openApp: OpenApp): Promise<number> {
-  const { gradable, without } = await readGradable(options);
-  const files = await GradeFiles.open(options.out);
+  const { gradable, skipped } = await readGradable(options);
+  const files = await GradeFiles.open(options.out, options.again === true);
   const { parallel, testCommand: command = null, timeLimitS } = options;
-  const isSet = gradable.length + without.length > 1;
+  const isSet = gradable.length + skipped.length > 1;
   const set = await gradeSet(await openApp(), gradable, { parallel, command, timeLimitS, isSet, book: files });
-  await files.close(set, without);
+  await files.close(set, skipped);
   const [only] = set;
-  if (options.json !== true) printText(gradeSummary(set, options.out, without.length));
-  else if (isSet || only === undefined) printJson({ ...gradesOfSet(set), skipped: without.length, out: options.out });
+  if (options.json !== true) printText(gradeSummary(set, options.out, skipped));
+  else if (isSet || only === undefined) printJson({ ...gradesOfSet(set), skipped: skipped.length, out: options.out });
   else printJson({ ...documentOf(only), out: options.out });
-  return set.every(({ graded }) => graded.ungraded.length === 0) ? EXIT.done : EXIT.unavailable;
+  return exitOf(set, skipped);
+}
+
+function exitOf(set: readonly GradedInstance[], skipped: readonly Skipped[]): number {
+  const hasFailed = ({ graded: { grades, ungraded, unreadable } }: GradedInstance): boolean =>
+    ungraded.length > 0 || (unreadable === null && countLabels(grades).unknown > 0);
+  if (set.some(hasFailed)) return EXIT.unavailable;
+  const isUnusable = set.some(({ graded }) => graded.unreadable !== null);
+  return isUnusable || skipped.some(({ code }) => code === 'bad-input') ? EXIT.badInput : EXIT.done;
 }
 
 /**
- * @returns what can be graded, and the issues without candidates
- * @throws BadInputError when nothing can be graded, or the tests of an issue cannot be read
+ * @returns what can be graded, and the issues without candidates or with tests that cannot be used
+ * @throws BadInputError when nothing can be graded, or the tests of the only issue cannot be used
  */
 async function readGradable(
   options: GradeOptions,
-): Promise<{ readonly gradable: readonly Gradable[]; readonly without: readonly Skipped[] }> {
+): Promise<{ readonly gradable: readonly Gradable[]; readonly skipped: readonly Skipped[] }> {
   const issues = await givenIssues(options);
   const ids = issues.map(({ instance_id }) => instance_id);
   const candidates = await readAllCandidates(options.candidates, ids);
   const file = options.hiddenTests ?? options.issue;
-  const answers = await readAnswers(file, new Set(ids));
+  const problems = new Map<string, BadInputError>();
+  const wanted = new Set(ids.filter((id) => candidates.has(id)));
+  const answers = await readAnswers(file, wanted, (id, error) => problems.set(id, error));
   const gradable: Gradable[] = [];
   for (const issue of issues) {
     const { instance_id } = issue;
     const own = candidates.get(instance_id);
-    if (own === undefined) continue;
-    const tests = await hiddenTests(answers, instance_id, options.runScripts);
-    if (tests === null) {
-      const next = 'Name rows that have them with --hidden-tests.';
-      throw new BadInputError(`has no hidden tests for instance "${instance_id}".`, { file }, next);
+    if (own === undefined || problems.has(instance_id)) continue;
+    try {
+      gradable.push({ issue, candidates: own, tests: await usableTests(answers, instance_id, options) });
+    } catch (error) {
+      if (!(error instanceof BadInputError)) throw error;
+      problems.set(instance_id, error);
     }
-    gradable.push({ issue, candidates: own, tests });
   }
-  // Reports a wrong command before anything runs.
-  for (const { tests } of gradable) testCommand(tests, options.testCommand ?? null);
-  return { gradable, without: ids.filter((id) => !candidates.has(id)).map(withoutCandidates) };
+  const [first] = problems.values();
+  if (first !== undefined && gradable.length === 0) throw first;
+  const unusable = [...problems].map(([instance_id, { message, next }]) => {
+    return { instance_id, reason: `${message} ${next}`, code: 'bad-input' };
+  });
+  return { gradable, skipped: [...ids.filter((id) => !candidates.has(id)).map(withoutCandidates), ...unusable] };
+}
+
+/** @throws BadInputError if there are none, or no command to run them */
+async function usableTests(
+  answers: SealedRows,
+  instanceId: string,
+  { issue, hiddenTests: file = issue, runScripts, testCommand: own }: GradeOptions,
+): Promise<HiddenTests> {
+  const tests = await hiddenTests(answers, instanceId, runScripts);
+  if (tests === null) {
+    const next = 'Name rows that have them with --hidden-tests.';
+    throw new BadInputError(`has no hidden tests for instance "${instanceId}".`, { file }, next);
+  }
+  testCommand(tests, own ?? null);
+  return tests;
 }
 
 function documentOf({ instance_id, graded }: GradedInstance): Record<string, unknown> {

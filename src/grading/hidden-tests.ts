@@ -34,19 +34,29 @@ export type SealedRows = ReadonlyMap<string, SealedContent>;
 /**
  * Reads the answers of instances from rows of any known data set, including rows without a problem statement.
  * @param wanted ids of instances; others are skipped
+ * @param reject receives answers that cannot be used; absent = they are thrown
  * @throws BadInputError naming file, line and field; also for an instance that occurs twice
  */
-export async function readAnswers(file: string, wanted: ReadonlySet<string>): Promise<SealedRows> {
+export async function readAnswers(
+  file: string,
+  wanted: ReadonlySet<string>,
+  reject?: (instanceId: string, error: BadInputError) => void,
+): Promise<SealedRows> {
   const found = new Map<string, SealedContent>();
   for await (const { instance_id, sealed, row } of readSealed(file)) {
     if (!wanted.has(instance_id)) continue;
     if (found.has(instance_id)) {
       throw new BadInputError(`"${instance_id}" occurs earlier in the file.`, placeOf(row, 'instance_id'));
     }
-    const content = sealed.open();
-    // Validated here, while the location is known for messages.
-    inPlace(content, (field) => placeOf(row, field));
-    found.set(instance_id, content);
+    try {
+      const content = sealed.open();
+      // Validated here, while the location is known for messages.
+      inPlace(content, (field) => placeOf(row, field));
+      found.set(instance_id, content);
+    } catch (error) {
+      if (reject === undefined || !(error instanceof BadInputError)) throw error;
+      reject(instance_id, error);
+    }
   }
   return found;
 }

@@ -104,7 +104,7 @@ export class ReferenceRuns {
     const found = shown([...log.names]);
     const names = `${listed.length - missing.length} of ${listed.length} listed tests`;
     const { format } = this.references.bench.command;
-    return `the log of ${whose}, read as ${format}, names ${names}; it names ${found}; listed are ${shown(missing)}`;
+    return `the log of ${whose}, read as ${format}, names ${names}; found: ${found}; listed, but not found: ${shown(missing)}`;
   }
 }
 

@@ -36,13 +36,14 @@ export class GradeFiles implements GradeBook {
 
   /**
    * Reuses grades of an earlier run made under the same conditions.
+   * @param ignoresEarlier whether they are removed instead
    * @throws BadInputError if the folder cannot be written
    */
-  static async open(folder: string): Promise<GradeFiles> {
+  static async open(folder: string, ignoresEarlier = false): Promise<GradeFiles> {
     const file = join(folder, 'grades.jsonl');
     try {
       await makeFolder(resolve(folder));
-      const earlier = (await earlierGrades(file)).filter(({ resolved }) => resolved !== null);
+      const earlier = (ignoresEarlier ? [] : await earlierGrades(file)).filter(({ resolved }) => resolved !== null);
       // Labels of an earlier run must not remain next to this run's grades. Other commands write files of these names, too.
       const isSet = existsSync(join(folder, 'selections.jsonl'));
       const stale = existsSync(file) ? ['labels.jsonl', ...(isSet ? [] : ['skipped.jsonl'])] : [];
@@ -128,14 +129,16 @@ export function gradesOfSet(set: readonly GradedInstance[]): Record<string, unkn
 }
 
 /** Grades as a text table; candidates without a label are listed separately. */
-export function gradeSummary(set: readonly GradedInstance[], out: string, skipped: number): string {
+export function gradeSummary(set: readonly GradedInstance[], out: string, skipped: readonly Skipped[]): string {
   const [only, ...others] = set;
   const isOne = others.length === 0;
   const head = only !== undefined && isOne ? candidateTable(only.graded) : instanceTable(set);
   const notes = set.flatMap(({ instance_id, graded }) => notesOn(graded, isOne ? '' : `${instance_id}, `, isOne));
   const { graded, resolved, unknown } = countLabels(gradesIn(set));
-  const without = set.reduce((sum, each) => sum + each.graded.ungraded.length, 0);
-  const unreadable = set.filter((each) => each.graded.unreadable !== null).length;
+  const ungraded = set.reduce((sum, each) => sum + each.graded.ungraded.length, 0);
+  const without = skipped.filter(({ code }) => code === 'no-candidates').length;
+  const unusable = skipped.length - without + set.filter((each) => each.graded.unreadable !== null).length;
+  const issues = set.length + skipped.length;
   return [
     head,
     '',
@@ -143,12 +146,10 @@ export function gradeSummary(set: readonly GradedInstance[], out: string, skippe
     [
       `${resolved} of ${graded} resolve ${isOne ? 'the' : 'their'} issue`,
       ...(unknown === 0 ? [] : [`${unknown} unknown`]),
-      ...(without === 0 ? [] : [`${without} not graded`]),
+      ...(ungraded === 0 ? [] : [`${ungraded} not graded`]),
     ].join(', '),
-    ...(skipped === 0 ? [] : [`${skipped} of ${set.length + skipped} issues have no candidates (skipped.jsonl)`]),
-    ...(unreadable === 0
-      ? []
-      : [`${unreadable} of ${set.length + skipped} issues have tests that cannot decide (skipped.jsonl)`]),
+    ...(without === 0 ? [] : [`${without} of ${issues} issues have no candidates (skipped.jsonl)`]),
+    ...(unusable === 0 ? [] : [`${unusable} of ${issues} issues have tests that cannot be used (skipped.jsonl)`]),
     `Labels: ${out}/labels.jsonl`,
   ].join('\n');
 }

@@ -12,7 +12,7 @@ import { GradeFiles, type GradedInstance } from '../../reports/grades.js';
 import type { App } from '../command.js';
 import { printProgress } from '../output.js';
 import { gradeSet } from '../grade.js';
-import { answersOf, chosenInstances } from './bench-options.js';
+import { answersOf } from './bench-options.js';
 import { armFolder, type BenchPlan, type BenchState } from './bench-plan.js';
 
 /** Number of candidates of an arm with a label, with an unknown one, and those that could not be graded. */
@@ -52,7 +52,7 @@ export async function gradeArms(
     },
   };
   const gradable = await gradableOf(grade.run_scripts, out, { instances, told }, answers);
-  const set = await graded(plan, gradable, book, openApp);
+  const set = await gradeByPlan(plan, gradable, { book }, openApp);
   for (const each of told) {
     const own = set.map(({ instance_id, graded }) => ({ instance_id, graded: gradedIn(each.arm, graded) }));
     await files.get(each.arm)?.close(own);
@@ -63,15 +63,15 @@ export async function gradeArms(
   }
 }
 
-async function graded(
+export async function gradeByPlan(
   { grade, concurrency: parallel }: BenchPlan,
   gradable: readonly Gradable[],
-  book: GradeBook,
+  how: { readonly book: GradeBook; readonly repeats?: boolean },
   openApp: () => Promise<App>,
 ): Promise<readonly GradedInstance[]> {
   if (gradable.length === 0) return [];
   const { test_command: command = null, time_limit_s: timeLimitS = 300 } = grade === false ? {} : grade;
-  return gradeSet(await openApp(), gradable, { parallel, command, timeLimitS, book });
+  return gradeSet(await openApp(), gradable, { parallel, command, timeLimitS, ...how });
 }
 
 async function gradableOf(
@@ -92,50 +92,6 @@ async function gradableOf(
     return tests === null || own.length === 0 ? [] : [{ issue, candidates: own, tests }];
   });
   return (await Promise.all(all)).flat();
-}
-
-/** A problem with an instance of a data set. */
-interface Wrong {
-  readonly instance_id: string;
-  readonly reason: string;
-}
-
-/**
- * Grades the gold patches before money is spent: checks that images exist, hidden tests run, and the gold patch resolves its
- * issue. @returns the problems found; empty if there are none
- */
-export async function checkGold(
-  plan: BenchPlan,
-  out: string,
-  openApp: () => Promise<App>,
-): Promise<{ readonly checked: number; readonly wrong: readonly Wrong[] }> {
-  const instances = await chosenInstances(plan);
-  const answers = await answersOf(plan, instances);
-  const scripts = plan.grade === false ? undefined : plan.grade.run_scripts;
-  const wrong: Wrong[] = [];
-  const gradable: Gradable[] = [];
-  for (const { issue } of instances) {
-    const { instance_id } = issue;
-    const tests = await hiddenTests(answers, instance_id, scripts);
-    const gold = answers.get(instance_id)?.gold ?? null;
-    if (tests === null || gold === null) {
-      wrong.push({ instance_id, reason: `has no ${tests === null ? 'hidden tests' : 'gold patch'}` });
-      continue;
-    }
-    gradable.push({ issue, candidates: [{ instance_id, candidate_id: 'gold', patch: gold, trajectory: null }], tests });
-  }
-  const book = await GradeFiles.open(out);
-  const set = await graded(plan, gradable, book, openApp);
-  await book.close(set);
-  return { checked: instances.length, wrong: [...wrong, ...set.flatMap(wrongWithGold)] };
-}
-
-function wrongWithGold({ instance_id, graded }: GradedInstance): readonly Wrong[] {
-  return [
-    ...graded.grades.filter(({ resolved }) => !resolved),
-    ...graded.ungraded,
-    ...graded.leftOut.map(({ name, on_base }) => ({ reason: `${name} does not pass on base (${on_base})` })),
-  ].map(({ reason }) => ({ instance_id, reason }));
 }
 
 /** Outcomes and report of the arms so far. @throws BadInputError naming a damaged file */

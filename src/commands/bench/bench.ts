@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { type Command, Option } from 'commander';
 import { BadInputError, EXIT } from '../../core/errors/errors.js';
 import { visibleLine } from '../../core/hostile-text.js';
-import { type OpenApp, outFolder } from '../command.js';
+import { count, type OpenApp, outFolder } from '../command.js';
 import { estimateOption } from '../run-options.js';
 import { printJson, printText } from '../output.js';
 import { type BenchOptions, planOf, withPlanOptions } from './bench-options.js';
@@ -77,6 +77,11 @@ function keyOption(): Option {
   return new Option('--api-key <key>', 'API key of the service that runs the benchmark').env('BESTK_API_KEY');
 }
 
+interface GoldOptions extends BenchOptions {
+  readonly out: string;
+  readonly repeat: number;
+}
+
 function registerGold(bench: Command, openApp: OpenApp): void {
   withPlanOptions(
     bench
@@ -84,17 +89,22 @@ function registerGold(bench: Command, openApp: OpenApp): void {
       .description('check that images are present and gold patches grade as right, before money is spent'),
   )
     .requiredOption('--out <dir>', 'folder for grades.jsonl')
-    .action(async (file: string | undefined, options: BenchOptions & { out: string }, command: Command) => {
-      const { checkGold } = await import('./bench-grade.js');
+    .option('--repeat <n>', 'grade gold and the empty patch n times each and list flaky tests', count, 1)
+    .action(async (file: string | undefined, options: GoldOptions, command: Command) => {
+      const { checkGold, describeFlaky } = await import('./bench-gold.js');
       const plan = await planOf(file, options, command);
-      const { checked, wrong } = await blamed(file, command, () => checkGold(plan, options.out, openApp));
-      if (options.json === true) printJson({ checked, wrong, out: options.out });
+      const { out, repeat } = options;
+      const { checked, wrong, flaky } = await blamed(file, command, () => checkGold(plan, { out, repeat }, openApp));
+      if (options.json === true) printJson({ checked, wrong, repeat, flaky, out });
       else {
-        const told = wrong.map(({ instance_id, reason }) => visibleLine(`${instance_id}: ${reason}`));
-        const bad = new Set(wrong.map(({ instance_id }) => instance_id)).size;
-        printText([...told, `${checked} instances checked, ${bad} of them with a problem`].join('\n'));
+        const told = [
+          ...wrong.map(({ instance_id, reason }) => `${instance_id}: ${reason}`),
+          ...flaky.map(describeFlaky),
+        ];
+        const bad = new Set([...wrong, ...flaky].map(({ instance_id }) => instance_id)).size;
+        printText([...told.map(visibleLine), `${checked} instances checked, ${bad} of them with a problem`].join('\n'));
       }
-      process.exitCode = wrong.length === 0 ? EXIT.done : EXIT.badInput;
+      process.exitCode = wrong.length + flaky.length === 0 ? EXIT.done : EXIT.badInput;
     });
 }
 

@@ -50,7 +50,7 @@ describe('logs that do not name the tests', () => {
     const graded = await world(played).grade(BOTH, { row: WITH_GOLD });
     expect(labels(graded)).toEqual({ right: null, wrong: null });
     expect(graded.unreadable).toMatch(
-      /^the log of gold, read as pytest, names 0 of [23] listed tests; it names none; listed are "/,
+      /^the log of gold, read as pytest, names 0 of [23] listed tests; found: none; listed, but not found: "/,
     );
     expect(graded.grades.map(({ reason }) => reason)).toEqual([graded.unreadable, graded.unreadable]);
     expect(graded.goldProblem).not.toBeNull();
@@ -93,7 +93,7 @@ describe('logs that do not name the tests', () => {
     const row = { ...WITHOUT_GOLD, PASS_TO_PASS: [] };
     const graded = await world(played).grade(BOTH, { row });
     expect(labels(graded)).toEqual({ right: true, wrong: null });
-    expect(graded.unreadable).toMatch(/^the log of base, read as pytest, names 0 of 2 listed tests; it names "tests/);
+    expect(graded.unreadable).toMatch(/^the log of base, read as pytest, names 0 of 2 listed tests; found: "tests/);
   });
 
   it('gives no label for tests that gold lacks, too', async () => {
