@@ -125,6 +125,19 @@ concurrency: 2
     });
   }, 120_000);
 
+  it('grades gold and the empty patch as often as asked, and finds stable instances not flaky', async () => {
+    const args = ['bench', 'gold', file, '--repeat', '2', '--slice', '0:1', '--out', cli.path('gold-2'), '--json'];
+    const { code, stdout, stderr } = await cli.run(args);
+    expect({ code, stderr }).toMatchObject({ code: 0 });
+    expect(JSON.parse(stdout)).toMatchObject({ checked: 1, wrong: [], repeat: 2, flaky: [] });
+    expect(cli.readLines('gold-2/labels.jsonl').map(({ candidate_id, resolved }) => [candidate_id, resolved])).toEqual([
+      ['gold-1', true],
+      ['gold-2', true],
+      ['empty-1', false],
+      ['empty-2', false],
+    ]);
+  }, 120_000);
+
   it('stops where the failures are too many', async () => {
     const args = [
       'bench',

@@ -51,7 +51,9 @@ const PATCHES: Readonly<Record<string, string>> = {
   'leaves in a test': calcPatch('import os', 'def add(a, b):', '    os._exit(0)'),
   'breaks the exit code': calcPatch('import atexit, os', 'atexit.register(os._exit, 7)', ...ADD),
 };
-const NEVER_ENDS = calcPatch('import time', 'def add(a, b):', '    time.sleep(1000)');
+const SLEEPS = calcPatch('import time', 'def add(a, b):', '    time.sleep(1000)');
+/** Ends as if it had computed for too long, which would itself take long on a busy machine. */
+const COMPUTES = calcPatch('import os, signal', 'def add(a, b):', '    os.kill(os.getpid(), signal.SIGXCPU)');
 
 describe('bestk grade', () => {
   const cli = new CommandLine();
@@ -97,13 +99,71 @@ describe('bestk grade', () => {
     });
   });
 
-  it('ends tests that take longer than they may', async () => {
-    const file = candidates('slow.jsonl', { 'never ends': NEVER_ENDS });
-    const args = [...grade, '--candidates', file, '--out', cli.path('slow'), '--time-limit-s', '2'];
-    const { stdout } = await cli.run(args);
+  it('ends tests that take longer than they may: by CPU time they failed, by the clock alone the label is unknown', async () => {
+    const file = candidates('slow.jsonl', { computes: COMPUTES, sleeps: SLEEPS });
+    const args = [...grade, '--candidates', file, '--out', cli.path('slow'), '--time-limit-s', '3'];
+    const { code, stdout } = await cli.run(args);
+    const timedOut = expect.stringMatching(/^timed out: /) as string;
     expect((JSON.parse(stdout) as Document).grades).toMatchObject([
-      { resolved: false, reason: 'the tests took longer than 2 s' },
+      { resolved: false, reason: 'the tests took more than 3 s of CPU time' },
+      { resolved: null, reason: timedOut },
     ]);
+    expect(code).toBe(3);
+    expect(cli.readLines('slow/labels.jsonl')).toEqual([
+      { instance_id: CALCULATOR, candidate_id: 'computes', resolved: false },
+      { instance_id: CALCULATOR, candidate_id: 'sleeps', resolved: null, reason: timedOut },
+    ]);
+  });
+
+  it('gives no label if the tests cannot be read, names them in skipped.jsonl, and grades the other issues', async () => {
+    const other = { ...calculatorIssue, instance_id: 'other' };
+    const bare = { ...calculatorIssue, instance_id: 'bare' };
+    const gold = { ...ROW, patch: RIGHT };
+    const unreadable = { ...gold, instance_id: 'other', FAIL_TO_PASS: ['adds two numbers'], PASS_TO_PASS: ['zero'] };
+    const rows = cli.jsonl('set-hidden.jsonl', [
+      gold,
+      unreadable,
+      { ...gold, instance_id: 'bare', FAIL_TO_PASS: [], PASS_TO_PASS: [] },
+    ]);
+    const patches = [calculatorIssue, other, bare].flatMap(({ instance_id }) => [
+      { ...candidate('right', RIGHT), instance_id },
+      { ...candidate('empty', ''), instance_id },
+    ]);
+    const args = [
+      ...['grade', '--issue', cli.jsonl('set.jsonl', [calculatorIssue, other, bare]), '--hidden-tests', rows],
+      ...['--candidates', cli.jsonl('set-candidates.jsonl', patches), '--out', cli.path('set'), '--json'],
+    ];
+    const { code, stdout } = await cli.run(args);
+    expect(JSON.parse(stdout)).toMatchObject({ graded: 3, resolved: 1, unknown: 1, skipped: 1 });
+    expect(code).toBe(2);
+    expect(cli.readLines('set/labels.jsonl')).toMatchObject([
+      { instance_id: CALCULATOR, candidate_id: 'right', resolved: true },
+      { instance_id: CALCULATOR, candidate_id: 'empty', resolved: false },
+      {
+        instance_id: 'other',
+        candidate_id: 'right',
+        resolved: null,
+        reason: expect.stringContaining('read as pytest') as string,
+      },
+      { instance_id: 'other', candidate_id: 'empty', resolved: false },
+    ]);
+    expect(cli.readLines('set/skipped.jsonl')).toMatchObject([
+      { instance_id: 'bare', reason: expect.stringContaining('names no test') as string, code: 'bad-input' },
+      {
+        instance_id: 'other',
+        reason: expect.stringContaining('"adds two numbers"') as string,
+        code: 'unreadable-tests',
+      },
+    ]);
+  });
+
+  it('grades anew when asked to', async () => {
+    const args = [...grade, '--candidates', candidates('again.jsonl', { right: RIGHT }), '--out', cli.path('again')];
+    await cli.run(args);
+    const [first = {}] = cli.readLines('again/grades.jsonl');
+    cli.jsonl('again/grades.jsonl', [{ ...first, resolved: false }]);
+    expect(JSON.parse((await cli.run(args)).stdout)).toMatchObject({ resolved: 0 });
+    expect(JSON.parse((await cli.run([...args, '--again'])).stdout)).toMatchObject({ resolved: 1 });
   });
 
   it('runs a command of its own, and goes on where it stopped', async () => {
