@@ -1,6 +1,6 @@
 import { describeFlaky, findFlaky } from '../../../src/commands/bench/bench-gold.js';
 import type { CandidateGrade } from '../../../src/grading/grade-candidates.js';
-import type { TestStatus } from '../../../src/grading/test-logs.js';
+import type { TestStatus } from '../../../verifiers/execution-based/reports/test-log.js';
 import type { GradedInstance } from '../../../src/reports/grades.js';
 
 type Repeat = readonly [label: boolean | null, tests: Readonly<Record<string, TestStatus>>];

@@ -21,7 +21,7 @@ describe('formats of logs', () => {
   });
 
   it('include all 76 parsers of SWE-rebench V2 and all 56 of SWE-bench 5', () => {
-    const all = Object.values<{ sweBench?: string; sweRebench?: string }>(LOG_FORMATS);
+    const all = Object.values<{ read: unknown; sweBench?: string; sweRebench?: string }>(LOG_FORMATS);
     const rebench = all.flatMap(({ sweRebench }) => parserNames(sweRebench));
     const bench = all.flatMap(({ sweBench }) => parserNames(sweBench));
     expect([new Set(rebench).size, rebench.length, new Set(bench).size, bench.length]).toEqual([76, 76, 57, 57]);
