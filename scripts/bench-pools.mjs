@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DEFAULT_BEST } from '../dist/src/statistics/curves/best-at-k.js';
 import { Curves } from '../dist/src/statistics/curves/curves.js';
-import { labelled } from '../dist/src/statistics/curves/scored-issue.js';
+import { splitByLabel } from '../dist/src/statistics/curves/scored-issue.js';
 import { trainCombiner } from '../dist/src/statistics/combiner/train-combiner.js';
 import { UNKNOWN } from '../dist/verifiers/hybrid/entry.js';
 import { findPreset, learnedPreset, parsePreset } from '../dist/verifiers/hybrid/presets.js';
@@ -122,7 +122,7 @@ function matrixIssues() {
     return {
       instanceId,
       repo: repoOf(instanceId),
-      ...labelled(
+      ...splitByLabel(
         models.map((id, at) => ({
           entry: { ...UNKNOWN, id, has_source_change: true, steps: number(48 + at) },
           resolved: number(at) === null ? null : number(at) === 1,

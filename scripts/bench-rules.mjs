@@ -81,7 +81,7 @@ function simulated({ auc, telling, k }, random, id) {
     };
     return { entry, resolved, cost: null, axes: {} };
   });
-  return { instanceId: `simulated__${id % 10}-${id}`, repo: `simulated/${id % 10}`, candidates, ungraded: 0 };
+  return { instanceId: `simulated__${id % 10}-${id}`, repo: `simulated/${id % 10}`, candidates, unknownLabels: [] };
 }
 
 /** Judged by a model, and run against its tests: every one fails on base, so that all are admitted. */

@@ -30,7 +30,7 @@ export function labelledPool(folder, name) {
   return [...factsOf(join(folder, `${name}.candidates.jsonl`))].map(([instanceId, described]) => ({
     instanceId,
     repo: repoOf(instanceId),
-    ungraded: 0,
+    unknownLabels: [],
     candidates: described.map(({ entry }) => {
       const { p2p, resolved } = labels.get(`${instanceId} ${entry.id}`);
       const [regression, regression_out_of] = (p2p?.[1] ?? 0) > 0 ? p2p : [null, null];

@@ -120,6 +120,9 @@ function outcomeOf(run: BenchmarkRun, effort: RunEffort | undefined): Outcome {
   return {
     state: candidate_id === null ? 'none' : 'selected',
     ...{ code: null, reason: null, candidate_id, right, confidence, stage, k, tokens, usd },
+    // The list of runs has no reasons; the page of the run has.
+    unknown_because: null,
+    unknown: run.ungraded ?? 0,
     ...(effort ?? NO_EFFORT),
     graded: run.graded ?? 0,
     right_candidates: run.right_candidates ?? 0,

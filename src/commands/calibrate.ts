@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import type { Command } from 'commander';
 import { BadInputError, EXIT } from '../core/errors/errors.js';
 import { writable } from './command.js';
-import { printJson, printText } from './output.js';
+import { printJson, printNote, printText } from './output.js';
 import { withCombiner } from '../../verifiers/hybrid/features.js';
 import type { Knowledge } from '../../verifiers/hybrid/pool.js';
 import { learnedPreset } from '../../verifiers/hybrid/presets.js';
@@ -51,20 +51,22 @@ async function calibrate({ runs, labels, scores, out, json }: CalibrateOptions):
   const { benchmarkOfMatrix, benchmarkOfRuns } = await import('../reports/benchmark/read-benchmark.js');
   const { fitCalibration } = await import('../statistics/combiner/fit-calibration.js');
   const { reliabilityTable } = await import('../reports/curves-table.js');
+  const { unknownLabelsIn } = await import('../statistics/curves/unknown-labels.js');
   if ((scores === undefined) === (runs === undefined)) {
     throw new BadInputError('exclude each other: use one of them.', { field: '--runs and --scores' });
   }
   const read =
     scores === undefined
-      ? await benchmarkOfRuns(runs ?? [], labels ?? [], 'calibration')
+      ? await benchmarkOfRuns(runs ?? [], labels ?? [], 'calibration', printNote)
       : await benchmarkOfMatrix(scores, 'calibration');
   const models = read.runs.flatMap(({ provenance }) => [provenance.verifier_model, provenance.test_model]);
   const known = [...new Set(models.filter((model) => model !== null))].sort();
   const { calibration, reliability } = fitCalibration(read.issues, known);
   await writable(writeFile(out, `${JSON.stringify(calibration, null, 2)}\n`), out);
   const { labels: behind, data_card } = calibration;
-  if (json === true) printJson({ out, labels: behind, data_card, reliability });
-  else printText(reliabilityTable(calibration, reliability, out));
+  const unknown_labels = unknownLabelsIn(read.issues);
+  if (json === true) printJson({ out, labels: behind, unknown_labels, data_card, reliability });
+  else printText(reliabilityTable(calibration, { reliability, unknown: unknown_labels }, out));
 }
 
 export interface LearnedOptions {

@@ -15,7 +15,7 @@ import {
   possibleKs,
   withCurveOptions,
 } from './curves-options.js';
-import { printJson, printText } from './output.js';
+import { printJson, printNote, printText } from './output.js';
 
 interface CurvesOptions extends CurveOptions {
   readonly scores?: string;
@@ -40,7 +40,7 @@ Example:
 
 One issue a line: {"instance_id": "…", "resolved": [0, 1, …], "execution_free": [0.91, …], "regression": [41, …],
 "reproduction": [7, …], "patch_size"?: […], "fingerprint"?: […], "steps"?: […], "cost"?: […]}; null = abstained, and a
-label of null = not graded: such a candidate is in no rate, and counted. A preset of your own is a file with "name" and "stages".
+label of null = unknown: such a candidate is in no rate, and counted. A preset of your own is a file with "name" and "stages".
 
 Exit: 0 done, 2 bad input (the message names file, line and field).`;
 
@@ -111,7 +111,7 @@ async function issuesOf({ scores, runs, labels = [] }: CurvesOptions, axes: read
     throw new BadInputError('exclude each other: use one of them.', { field: '--scores and --runs' });
   }
   const { scoredRuns } = await import('../reports/curves-table.js');
-  const issues = await scoredRuns(runs, labels);
+  const issues = await scoredRuns(runs, labels, printNote);
   if (issues.length === 0) throw new BadInputError('contain no candidates in any known format.', { field: '--runs' });
   return () => Readable.from(issues);
 }

@@ -7,7 +7,7 @@ import { importSummary, writeImport } from '../reports/write-import.js';
 import { makeFolder, modelName } from '../reports/write-run.js';
 import { writable } from './command.js';
 import { visibleJson } from '../core/hostile-text.js';
-import { printJson, printText } from './output.js';
+import { printJson, printNote, printText } from './output.js';
 import { parseRecord, readRecords } from '../io/records/records.js';
 import { describeCandidates } from '../runs/entries.js';
 import {
@@ -96,7 +96,8 @@ export function registerExport(program: Command, openConverse: () => Promise<Con
     .addHelpText('after', EXPORT_EXAMPLE)
     .action(async (options: ExportOptions) => {
       const { run: folder, format, out, json } = options;
-      const labels = options.labels === undefined ? null : await readLabels(options.labels, () => candidatesIn(folder));
+      const labels = 
+        options.labels === undefined ? null : await readLabels(options.labels, () => candidatesIn(folder), printNote);
       const references =
         options.reference === undefined ? new Map<string, string>() : await readReferences(options.reference);
       const rows = exportRows({ folder, format, labels, references, converse: await openConverse(), entriesOf });

@@ -24,6 +24,11 @@ export function printProgress(text: string): void {
   process.stderr.write(`${text}\n`);
 }
 
+/** Prints a sentence about what was read; its text may come from files. */
+export function printNote(note: string): void {
+  printProgress(`Note: ${visibleLine(note)}.`);
+}
+
 /** Prints a progress line if the event has one. */
 export function printEvent(event: RunEvent): void {
   const line = progressLine(event);

@@ -13,7 +13,7 @@ import {
   possibleKs,
   withCurveOptions,
 } from './curves-options.js';
-import { printJson, printProgress, printText } from './output.js';
+import { printJson, printNote, printProgress, printText } from './output.js';
 import { listed, visibleLine } from '../core/hostile-text.js';
 
 interface ReportOptions extends CurveOptions {
@@ -86,7 +86,9 @@ async function benchmarked(
   if ((scores === undefined) === (run === undefined)) {
     throw new BadInputError('exclude each other: use one of them.', { field: '--run and --scores' });
   }
-  if (scores === undefined) return benchmarkOfRuns(paths ?? [], labels, title ?? nameOf(paths ?? []));
+  if (scores === undefined) {
+    return benchmarkOfRuns(paths ?? [], labels, title ?? nameOf(paths ?? []), printNote);
+  }
   const [file = scores, ...more] = paths ?? [];
   if (more.length > 0) throw new BadInputError('takes one matrix here.', { field: '--against' });
   return benchmarkOfMatrix(file, title ?? nameOf([file]));

@@ -12,7 +12,7 @@ import { readIssues } from '../io/datasets/data-set.js';
 import { ImportedFolder, type ImportedInstance } from '../io/saved-runs/imported-folder.js';
 import { importSummary, writeImport } from '../reports/write-import.js';
 import { prepareFolder } from '../reports/write-run.js';
-import { readAllLabels } from '../reports/labels.js';
+import { readAllLabels } from '../reports/label-book.js';
 import type { RunChecks } from '../runs/check-request.js';
 import { type OpenApp, outFolder } from './command.js';
 import { printProgress, tellEstimate } from './output.js';
@@ -116,7 +116,7 @@ async function prepared(options: RescoreOptions, imported: string, openApp: Open
   const { image } = options;
   const summary = await writeImport([...options.input, ...(options.labels ?? [])], imported);
   printProgress(importSummary(summary, imported));
-  if (options.labels !== undefined && summary.labelled === 0) {
+  if (options.labels !== undefined && summary.labelled + summary.unknown_labels === 0) {
     const at = { file: options.labels.join(', '), field: '--labels' };
     throw new BadInputError(
       'no label with an outcome belongs to a candidate of --input.',

@@ -1,4 +1,4 @@
-import { printEvent, printJson, printProgress, printText, standingLine } from './output.js';
+import { printEvent, printJson, printNote, printProgress, printText, standingLine } from './output.js';
 import pLimit from 'p-limit';
 import { contentKey } from '../core/identifier.js';
 import { RunFailedError, type Spent, spentOn } from '../core/budget/budget.js';
@@ -6,7 +6,8 @@ import { BadInputError, BestkError, EXIT, InterruptedError } from '../core/error
 import { etaOf } from '../core/async/time.js';
 import type { RunRequest } from '../core/run/run-request.js';
 import { tokensOfRun, RunResult } from '../core/run/run-result.js';
-import { ImportLabels, type LabelsByInstance, labelsOf } from '../reports/labels.js';
+import { type LabelsByInstance, labelsOf } from '../reports/label-book.js';
+import { ImportLabels } from '../reports/labels.js';
 import { readLabels } from '../reports/benchmark/read-benchmark.js';
 import { visibleLine } from '../core/hostile-text.js';
 import { selectSummary } from '../reports/selection-table.js';
@@ -65,6 +66,8 @@ export interface SetTold {
   readonly reasons: Record<string, number>;
   /** Not started when the set was stopped. */
   not_begun: number;
+  /** Candidates without a known label, of instances with labels. */
+  unknown_labels: number;
   readonly spent: { tokens: number; usd: number };
 }
 
@@ -76,7 +79,7 @@ export interface SetTold {
 export async function runSet(app: App, items: readonly SetItem[], options: SetOptions): Promise<SetTold> {
   const { out, single, without = [] } = options;
   const instances = items.length + without.length;
-  const counts = { instances, done: 0, without: 0, skipped: without.length, failed: 0, not_begun: 0 };
+  const counts = { instances, done: 0, without: 0, skipped: without.length, failed: 0, not_begun: 0, unknown_labels: 0 };
   const told: SetTold = { ...counts, reasons: {}, spent: { tokens: 0, usd: 0 } };
   const files = new SetFiles(out, single);
   await files.begin();
@@ -150,7 +153,7 @@ export async function runRequests(
   requests: readonly RunRequest[],
   { command, out, parallel, labels: file, without = [], json }: RequestOptions,
 ): Promise<number> {
-  const labels = file === undefined ? null : await readLabels(file, () => candidatesIn(requests));
+  const labels = file === undefined ? null : await readLabels(file, () => candidatesIn(requests), printNote);
   const [request, ...others] = requests;
   if (request === undefined || others.length + without.length > 0) {
     const items = requests.map((each) => ({ instance_id: each.issue.instance_id, request: () => each }));
@@ -176,8 +179,8 @@ function candidatesIn(requests: readonly RunRequest[]): ImportLabels {
 
 /** Prints the outcome of a set. @returns the exit code */
 export function tellSet(told: SetTold, out: string, json: boolean, also: object = {}): number {
-  const { instances, done, without, skipped, failed, not_begun } = told;
-  if (json) printJson({ instances, done, without, skipped, failed, not_begun, ...also, out });
+  const { instances, done, without, skipped, failed, not_begun, unknown_labels } = told;
+  if (json) printJson({ instances, done, without, skipped, failed, not_begun, unknown_labels, ...also, out });
   else printText(summary(told, out));
   const code = exitOfSet(told);
   return code === EXIT.done && without === done && not_begun === 0 ? EXIT.noPatch : code;
@@ -231,7 +234,11 @@ async function runToFolder(work: Work, item: SetItem, signal: AbortSignal): Prom
   const one = { key, request, onEvent, once: options.once };
   const run = await runOne(app, one, signal).finally(() => phases.delete(instance_id));
   const labels = await options.labels();
-  await files.add(run, poolOfRun(request, run.result).entries, labels?.get(instance_id) ?? null);
+  const own = labels?.get(instance_id) ?? null;
+  const { entries } = poolOfRun(request, run.result);
+  await files.add(run, entries, own);
+  const isUnknown = ({ id }: (typeof entries)[number]): boolean => (own?.get(id)?.resolved ?? null) === null;
+  told.unknown_labels += own === null ? 0 : entries.filter(isUnknown).length;
   const { selection, usage } = run.result;
   told.done += 1;
   told.without += Number(selection.candidate_id === null);
@@ -268,11 +275,13 @@ function position({ told, endings, phases }: Work): string {
   });
 }
 
-function summary({ instances, done, without, skipped, failed, not_begun }: SetTold, out: string): string {
+function summary(told: SetTold, out: string): string {
+  const { instances, done, without, skipped, failed, not_begun, unknown_labels } = told;
   const stopped = not_begun === 0 ? '' : `, ${not_begun} not begun`;
   const missing = skipped + failed === 0 ? '' : `, ${skipped} skipped, ${failed} failed (skipped.jsonl says why)`;
+  const unknown = unknown_labels === 0 ? '' : `; the label of ${unknown_labels} candidates is unknown`;
   const none = without === 0 ? '' : `, ${without} of them without a patch worth returning`;
-  return `${done} of ${instances} instances done${none}${missing}${stopped}. Report: ${out}`;
+  return `${done} of ${instances} instances done${none}${missing}${stopped}${unknown}. Report: ${out}`;
 }
 
 /**

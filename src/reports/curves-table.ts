@@ -1,22 +1,25 @@
 import { UNKNOWN } from '../../verifiers/hybrid/entry.js';
 import type { Calibration } from '../core/run/fitted.js';
 import type { Estimated } from '../statistics/intervals/curve-table.js';
+import type { UnknownLabelsReport } from '../statistics/curves/unknown-labels.js';
 import type { CurvesReport } from '../statistics/curves/curves-report.js';
 import type { ReliabilityBin } from '../statistics/intervals/ranking-quality.js';
-import { counted } from './figures.js';
+import { counted, unknownLabelsSentences } from './figures.js';
 import { table } from './selection-table.js';
 import { visibleLine } from '../core/hostile-text.js';
 import { patchSize, readPatch, splitPatch, fingerprint } from '../core/patch/patch.js';
 import { repositoryOf } from '../core/run/issue.js';
 import { type Imported, importRuns } from '../io/saved-runs/import-runs.js';
 import type { SavedRun, Sealed } from '../io/saved-runs/saved-run.js';
-import { labelled, type ScoredIssue } from '../statistics/curves/scored-issue.js';
+import { type MaybeLabelled, type ScoredIssue, splitByLabel } from '../statistics/curves/scored-issue.js';
+import type { Label, OnLabelNote } from './label-book.js';
 import { ImportLabels } from './labels.js';
 
 /** Human-readable output of `bestk curves`. Rates are percentages, with the 95% interval over issues in brackets. */
 export function curvesTable(report: CurvesReport): string {
   const { coverage, settings } = report;
   return [
+    ...unknownLabelsSentences(coverage.unknown_labels).map((sentence) => `${visibleLine(sentence)}\n`),
     curveRows(report),
     '',
     presetRows(report),
@@ -26,12 +29,31 @@ export function curvesTable(report: CurvesReport): string {
     ...report.axes.flatMap((axis) => [axisRows(axis), '']),
     `Coverage: ${counted(coverage.issues, 'issue')} of ${counted(coverage.repos, 'repository', 'repositories')}, ${counted(coverage.candidates, 'candidate')}; ` +
       `${counted(coverage.issues_without_candidates, 'issue')} without candidates, ${coverage.issues_below_largest_k} with fewer than ` +
-      `${settings.ks.at(-1) ?? 1}, ${counted(coverage.ungraded_candidates, 'candidate')} without a label (excluded)`,
+      `${settings.ks.at(-1) ?? 1}, ${counted(coverage.ungraded_candidates, 'candidate')} without a known label (excluded)`,
+    ...unknownLabelsLines(coverage.unknown_labels).map((line) => `  ${visibleLine(line)}`),
     `Selector-sensitive issues: ${report.selector_sensitive.issues} (${percent(report.selector_sensitive.share)}%)`,
     settings.interval === 'bootstrap'
       ? `Intervals: 95%, ${settings.resamples} bootstrap resamples of issues, seed ${settings.seed}`
       : 'Intervals: 95%, normal approximation over issues',
   ].join('\n');
+}
+
+/** The number of unknown labels by reason, and the issues without a known label. */
+function unknownLabelsLines(unknown: UnknownLabelsReport): readonly string[] {
+  const { issues, reasons, issues_without_known_label: listed } = unknown;
+  const text = (reason: string | null): string => reason ?? 'no reason is stated';
+  const rest = issues - listed.length;
+  return [
+    ...reasons.map(
+      (each) =>
+        `Unknown labels of ${counted(each.candidates, 'candidate')} in ${counted(each.issues, 'issue')}: ${text(each.reason)}`,
+    ),
+    ...listed.map(
+      (each) =>
+        `No known label in ${each.instance_id} (${counted(each.candidates, 'candidate')}): ${text(each.reason)}`,
+    ),
+    ...(rest === 0 ? [] : [`No known label in ${counted(rest, 'further issue')}`]),
+  ];
 }
 
 function curveRows({ settings, pass_at_k, presets }: CurvesReport): string {
@@ -128,7 +150,7 @@ function percent(rate: number): string {
  */
 export function reliabilityTable(
   { labels, data_card: card }: Calibration,
-  reliability: readonly ReliabilityBin[],
+  { reliability, unknown }: { readonly reliability: readonly ReliabilityBin[]; readonly unknown: UnknownLabelsReport },
   out: string,
 ): string {
   const share = (value: number | null): string => value?.toFixed(3) ?? '-';
@@ -140,6 +162,7 @@ export function reliabilityTable(
   ]);
   const behind = Object.entries(labels).map(([name, [right, wrong]]) => [visibleLine(name), `${right}`, `${wrong}`]);
   return [
+    ...unknownLabelsSentences(unknown).map((sentence) => `${visibleLine(sentence)}\n`),
     table([['fitted on', 'right', 'wrong'], ...behind]),
     '',
     `Returned patches on held-out repositories (${counted(card.issues, 'issue')}, ${counted(card.folds, 'fold')}):`,
@@ -150,34 +173,39 @@ export function reliabilityTable(
   ].join('\n');
 }
 
-type Candidate = Parameters<typeof labelled>[0][number];
-
 /**
  * Saved runs as issues with labelled candidates and without scores, for Pass@K. A candidate without a label takes that of
  * another candidate of its instance with the same source change, including those in `others`, which only provide labels: those
  * of their own candidates, or of candidates in `paths` if they have none of the instance.
  * @throws BadInputError for a path that does not exist
  */
-export async function scoredRuns(paths: readonly string[], others: readonly string[]): Promise<readonly ScoredIssue[]> {
+export async function scoredRuns(
+  paths: readonly string[],
+  others: readonly string[],
+  onNote: OnLabelNote = () => undefined,
+): Promise<readonly ScoredIssue[]> {
   const join = new ImportLabels();
-  const own = await read(paths, join);
-  const theirs = await read(others, new ImportLabels(), join);
-  const labels = new Map([...own.labels, ...theirs.further]);
-  const bySame = new Map<string, boolean>();
+  const own = await read(paths, join, onNote);
+  const theirs = await read(others, new ImportLabels(), onNote, join);
+  const labels = new Map(own.labels);
+  for (const [key, label] of theirs.further) addLabel(labels, key, label);
+  const bySame = new Map<string, Label>();
   for (const [{ runs }, known] of [[theirs, theirs.labels] as const, [own, labels] as const]) {
     for (const run of [...runs.values()].flat()) {
-      const resolved = known.get(keyOf(run));
-      if (resolved !== undefined) for (const key of sameAs(run)) bySame.set(key, resolved);
+      const label = known.get(keyOf(run));
+      if (typeof label?.resolved === 'boolean') for (const key of sameAs(run)) bySame.set(key, label);
     }
   }
-  const labelOf = (run: Known): boolean | null => {
+  const labelOf = (run: Known): Label => {
+    const label = labels.get(keyOf(run));
+    if (typeof label?.resolved === 'boolean') return label;
     const [found] = sameAs(run).flatMap((key) => bySame.get(key) ?? []);
-    return labels.get(keyOf(run)) ?? found ?? null;
+    return found ?? label ?? { resolved: null, reason: 'no label is given' };
   };
   return [...own.runs].map(([instanceId, runs]) => ({
     instanceId,
     repo: repositoryOf(instanceId) ?? instanceId,
-    ...labelled(runs.map((run) => scored(run, labelOf(run)))),
+    ...splitByLabel(runs.map((run) => scored(run, labelOf(run)))),
   }));
 }
 
@@ -185,7 +213,7 @@ export async function scoredRuns(paths: readonly string[], others: readonly stri
 type Known = Pick<SavedRun, 'instance_id' | 'candidate_id' | 'patch' | 'origin'> & { readonly steps: number | null };
 
 /** Labels by instance and candidate. */
-type Outcomes = ReadonlyMap<string, boolean>;
+type Outcomes = ReadonlyMap<string, Label>;
 
 interface SavedRuns {
   readonly runs: ReadonlyMap<string, readonly Known[]>;
@@ -195,7 +223,12 @@ interface SavedRuns {
 }
 
 /** @param earlier with the candidates that were read before */
-async function read(paths: readonly string[], join: ImportLabels, earlier = new ImportLabels()): Promise<SavedRuns> {
+async function read(
+  paths: readonly string[],
+  join: ImportLabels,
+  onNote: OnLabelNote,
+  earlier = new ImportLabels(),
+): Promise<SavedRuns> {
   const runs = new Map<string, Known[]>();
   const [rows, further]: [Sealed[], Sealed[]] = [[], []];
   for await (const each of importRuns(paths)) {
@@ -206,11 +239,23 @@ async function read(paths: readonly string[], join: ImportLabels, earlier = new 
     if (each.kind === 'sealed') further.push(...joined(each, earlier));
   }
   const all = [...further, ...earlier.settle().rows].filter(({ instance_id }) => !runs.has(instance_id));
-  return { runs, labels: outcomesOf([...rows, ...join.settle().rows]), further: outcomesOf(all) };
+  const settled = join.settle();
+  for (const { file, reason } of settled.contradictions) onNote(`${file} has ${reason}; it is not used`);
+  return { runs, labels: outcomesOf([...rows, ...settled.rows]), further: outcomesOf(all) };
 }
 
 function outcomesOf(rows: readonly Sealed[]): Outcomes {
-  return new Map(rows.flatMap((row) => (row.resolved === null ? [] : [[keyOf(row), row.resolved] as const])));
+  const outcomes = new Map<string, Label>();
+  for (const row of rows) {
+    const { resolved, reason = null } = row;
+    if (resolved !== null || reason !== null) addLabel(outcomes, keyOf(row), { resolved, reason });
+  }
+  return outcomes;
+}
+
+/** An unknown label replaces no other. */
+function addLabel(labels: Map<string, Label>, key: string, label: Label): void {
+  if (label.resolved !== null || !labels.has(key)) labels.set(key, label);
 }
 
 /** Notes a candidate or its copy. @returns the label that it is, if its candidate is known */
@@ -219,7 +264,7 @@ function joined(each: Imported, join: ImportLabels): readonly Sealed[] {
   if (each.kind === 'renamed') join.candidate(each.run, each.from);
   if (each.kind === 'duplicate') join.copy(each.run, each.from);
   if (each.kind !== 'sealed') return [];
-  const kept = join.keep({ ...each.row, sealed: [] }, each.file);
+  const kept = join.keep({ ...each.row, sealed: [] }, each.file, each.line);
   return kept === null ? [] : [kept];
 }
 
@@ -238,7 +283,7 @@ function sameAs({ instance_id, candidate_id, patch }: Known): readonly string[] 
   return [JSON.stringify([instance_id, change, candidate_id]), JSON.stringify([instance_id, change])];
 }
 
-function scored({ candidate_id: id, patch, origin, steps }: Known, resolved: boolean | null): Candidate {
+function scored({ candidate_id: id, patch, origin, steps }: Known, label: Label): MaybeLabelled {
   const parsed = readPatch(patch);
   const isSource = parsed.kind === 'ok' && splitPatch(parsed).source !== '';
   // Trials keep no patch: the result is the state of their container.
@@ -252,7 +297,7 @@ function scored({ candidate_id: id, patch, origin, steps }: Known, resolved: boo
       has_source_change: isSource || isTrial,
       steps,
     },
-    resolved,
+    ...label,
     cost: origin.cost_usd,
     axes: {},
   };

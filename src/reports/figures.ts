@@ -1,3 +1,5 @@
+import type { UnknownLabelsReport } from '../statistics/curves/unknown-labels.js';
+
 /** `0.4218` as `42.2%`. */
 export function percent(rate: number | null | undefined, digits = 1): string {
   return rate === null || rate === undefined ? '–' : `${(100 * rate).toFixed(digits)}%`;
@@ -31,6 +33,15 @@ export function pValue(p: number): string {
 /** `1 issue`, `2 issues`. */
 export function counted(value: number, one: string, many = `${one}s`): string {
   return `${amount(value)} ${value === 1 ? one : many}`;
+}
+
+/** For a report's first lines: how many labels are unknown; empty if none is. */
+export function unknownLabelsSentences({ candidates, issues, reasons }: UnknownLabelsReport): readonly string[] {
+  if (candidates === 0) return [];
+  const [most] = reasons;
+  const whole = issues === 0 ? '' : `; ${counted(issues, 'issue')} without any known label`;
+  const why = most?.reason == null ? '' : ` Most frequent reason (${amount(most.candidates)}): ${most.reason}.`;
+  return [`Unknown labels: ${counted(candidates, 'candidate')}${whole}; excluded from all rates.${why}`];
 }
 
 // Created once: creation takes longer than all the formatting.

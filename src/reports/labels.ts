@@ -1,61 +1,12 @@
-import { statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { z } from 'zod';
-import { BadInputError } from '../core/errors/errors.js';
-import { idInFile } from '../core/identifier.js';
-import { type Located, parseRecord, placeOf, readRecords } from '../io/records/records.js';
 import { isWithin, patchHash, stemOf } from '../io/saved-runs/saved-records.js';
 import type { SavedRun, Sealed } from '../io/saved-runs/saved-run.js';
-import type { Labels } from './selection-table.js';
+import { contradiction } from './label-book.js';
 
-/** Labels by instance and candidate id. */
-export type LabelsByInstance = ReadonlyMap<string, Labels>;
+/** A label of an import with the file it was read from. */
+export type FiledLabel<Row extends Sealed = Sealed> = Row & { readonly file: string };
 
-/** A line of labels.jsonl; a null `candidate_id` means the candidate is unknown, a null `resolved` the outcome. */
-export const LabelLine = z.object({
-  instance_id: z.string(),
-  candidate_id: idInFile(z.string().nullable()),
-  resolved: z.union([z.boolean(), z.literal(0).transform(() => false), z.literal(1).transform(() => true), z.null()]),
-});
-
-/**
- * The labels in a file. Only reports read labels, so this is among them: code that verifies or selects cannot import it.
- * Repeated equal labels are allowed, as an import may have one from two files.
- * @throws BadInputError naming file, line and field; also for contradictory labels of a candidate
- */
-export async function readAllLabels(file: string): Promise<LabelsByInstance> {
-  const labels = new Map<string, Map<string, boolean>>();
-  // An import writes an empty file if no outcome was found.
-  if (statSync(file, { throwIfNoEntry: false })?.size === 0) return labels;
-  for await (const record of readRecords(file)) {
-    const { instance_id, candidate_id, resolved } = parseRecord(LabelLine, record);
-    if (candidate_id === null || resolved === null) continue;
-    const known = labels.get(instance_id) ?? new Map<string, boolean>();
-    if ((known.get(candidate_id) ?? resolved) !== resolved) throw contradiction(candidate_id, record);
-    labels.set(instance_id, known.set(candidate_id, resolved));
-  }
-  return labels;
-}
-
-/**
- * The labels of one instance.
- * @throws BadInputError if there are none, since rates would be wrong
- */
-export function labelsOf(all: LabelsByInstance, instanceId: string, file: string): Labels {
-  const labels = all.get(instanceId);
-  if (labels === undefined) throw new BadInputError(`has no label for instance "${instanceId}".`, { file });
-  return labels;
-}
-
-function contradiction(candidateId: string, record: Located): BadInputError {
-  return new BadInputError(
-    `of "${candidateId}" contradicts an earlier line.`,
-    placeOf(record, 'resolved'),
-    'Keep one label per candidate.',
-  );
-}
-
-/** A label whose candidate was not read. */
+/** A label that is not used. */
 export interface Homeless {
   readonly file: string;
   readonly reason: string;
@@ -84,6 +35,12 @@ interface Returned {
   readonly model: string;
 }
 
+/** Where a label was read. */
+interface LabelPlace {
+  readonly file: string;
+  readonly line: number | undefined;
+}
+
 type KnownById = ReadonlyMap<string, Known>;
 type Reason = Pick<Homeless, 'reason'>;
 
@@ -95,7 +52,7 @@ export class ImportLabels<Row extends Sealed = Sealed> {
   private readonly known = new Map<string, Map<string, Known>>();
   private readonly returned = new Map<string, Returned>();
   private readonly apart: Apart<Row>[] = [];
-  private readonly outcomes = new Map<string, boolean>();
+  private readonly outcomes = new Map<string, { readonly resolved: boolean } & LabelPlace>();
   private readonly contradictions: Homeless[] = [];
 
   /**
@@ -123,42 +80,55 @@ export class ImportLabels<Row extends Sealed = Sealed> {
     this.returned.set(instanceId, returned);
   }
 
-  /** Returns a row whose candidate is already known; otherwise keeps it for `settle` and returns null. */
-  keep(row: Row, file: string): Row | null {
+  /**
+   * Returns a row whose candidate is already known; otherwise keeps it for `settle` and returns null.
+   * @param line that of a file of labels
+   * @throws BadInputError if a file of labels contradicts itself
+   */
+  keep(row: Row, file: string, line?: number): FiledLabel<Row> | null {
     if (row.candidate_id !== null && this.known.get(row.instance_id)?.has(row.candidate_id) === true) {
-      return this.agrees(row, file) ? row : null;
+      return this.agrees(row, { file, line }) ? { ...row, file } : null;
     }
     const patch = row.patch === undefined ? null : patchHash({ patch: row.patch });
-    this.apart.push({ row: { ...row, patch: undefined }, file, patch });
+    this.apart.push({ row: { ...row, patch: undefined }, file, line, patch });
     return null;
   }
 
-  /** The kept rows with their candidates, and those whose candidate was not found. */
-  settle(): { readonly rows: readonly Row[]; readonly homeless: readonly Homeless[] } {
-    const rows: Row[] = [];
+  /** The kept rows with their candidates, those whose candidate was not found, and those that contradict others. */
+  settle(): {
+    readonly rows: readonly FiledLabel<Row>[];
+    readonly homeless: readonly Homeless[];
+    readonly contradictions: readonly Homeless[];
+  } {
+    const rows: FiledLabel<Row>[] = [];
     const homeless: Homeless[] = [];
     const isPerModel = this.perModel();
     for (const kept of this.apart) {
-      const { row, file } = kept;
+      const { row, file, line } = kept;
       const found = this.candidatesOf(kept, isPerModel(row.instance_id));
       if ('reason' in found) homeless.push({ file, reason: found.reason });
       else {
-        const labels = found.map((id) => ({ ...row, model_folder: undefined, candidate_id: id }));
-        rows.push(...labels.filter((label) => this.agrees(label, file)));
+        const labels = found.map((id) => ({ ...row, file, model_folder: undefined, candidate_id: id }));
+        rows.push(...labels.filter((label) => this.agrees(label, { file, line })));
       }
     }
-    return { rows, homeless: [...homeless, ...this.contradictions] };
+    return { rows, homeless, contradictions: this.contradictions };
   }
 
   /** Only the first of two labels that contradict each other is used. */
-  private agrees(row: Sealed, file: string): boolean {
-    if (row.resolved === null) return true;
-    const key = JSON.stringify([row.instance_id, row.candidate_id]);
-    const agrees = (this.outcomes.get(key) ?? row.resolved) === row.resolved;
-    const reason = `a label of candidate "${row.candidate_id ?? ''}" that contradicts an earlier one`;
-    if (agrees) this.outcomes.set(key, row.resolved);
-    else this.contradictions.push({ file, reason });
-    return agrees;
+  private agrees({ instance_id, candidate_id, resolved }: Sealed, place: LabelPlace): boolean {
+    if (resolved === null) return true;
+    const key = JSON.stringify([instance_id, candidate_id]);
+    const earlier = this.outcomes.get(key);
+    if (earlier === undefined) this.outcomes.set(key, { resolved, ...place });
+    if (earlier === undefined || earlier.resolved === resolved) return true;
+    const { file } = place;
+    if (file === earlier.file && place.line !== undefined && earlier.line !== undefined)
+      throw contradiction(candidate_id ?? '', { ...place, field: 'resolved' }, earlier);
+    const from = file === earlier.file ? '' : `, of ${earlier.file}`;
+    const reason = `a label of candidate "${candidate_id ?? ''}" that contradicts an earlier one${from}`;
+    this.contradictions.push({ file, reason });
+    return false;
   }
 
   private candidatesOf({ row, file, patch }: Apart<Row>, isPerModel: boolean): readonly string[] | Reason {
@@ -224,6 +194,7 @@ interface Apart<Row extends Sealed> {
   /** Without its patch. */
   readonly row: Row;
   readonly file: string;
+  readonly line: number | undefined;
   /** Hash; null when it is not known. */
   readonly patch: string | null;
 }

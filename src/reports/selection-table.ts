@@ -2,9 +2,7 @@ import { EXECUTION_FREE, type Measure, measuresShown, REGRESSION, toldClasses } 
 import type { TestQuality } from '../core/run/generated-test.js';
 import type { RunResult } from '../core/run/run-result.js';
 import { visibleLine } from '../core/hostile-text.js';
-
-/** Labels by candidate id; only reports may join them, after the selection is made. */
-export type Labels = ReadonlyMap<string, boolean>;
+import type { Labels } from './label-book.js';
 
 /** The candidates in ranking order as a text table, one line each; the last column has the labels, if given. */
 export function selectionTable(result: RunResult, labels: Labels | null): string {
@@ -56,8 +54,8 @@ function score(value: number | null, unit: Measure['unit'], outOf: number | null
 }
 
 function label(labels: Labels, id: string): string {
-  const right = labels.get(id);
-  return right === undefined ? '?' : right ? 'yes' : 'no';
+  const right = labels.get(id)?.resolved ?? null;
+  return right === null ? 'unknown' : right ? 'yes' : 'no';
 }
 
 /** Human-readable output of `bestk select`: table, decision, diff, statistics, location of the report. */
@@ -81,7 +79,7 @@ export function selectSummary(result: RunResult, labels: Labels | null, folder: 
     `K = ${statistics.k}, ${statistics.distinct_patches} distinct patches, ${statistics.verified} verified, ${testsLine(result)}`,
     ...expectedLine(result),
     ...agentLines(result, labels),
-    ...(labels === null ? [] : [passLine(result, labels)]),
+    ...(labels === null ? [] : [...unknownLines(result, labels), passLine(result, labels)]),
     ...selection.notes.map((note) => `Note: ${visibleLine(note)}.`),
     chosen,
     ...(patch === null ? [] : ['', ...patch.trimEnd().split('\n').map(visibleLine)]),
@@ -133,25 +131,34 @@ function agentLines({ statistics, rollouts }: RunResult, labels: Labels | null):
   return statistics.agents.map(
     ({ agent, k, distinct_patches: distinct, expected_pass_at_1: one, expected_pass_at_k: all }) => {
       const own = rollouts.filter((rollout) => rollout.agent === agent);
-      const right = own.filter(({ candidate_id }) => labels?.get(candidate_id) === true).length;
+      const right = own.filter(({ candidate_id }) => labels?.get(candidate_id)?.resolved === true).length;
       const known = labels === null ? '' : `; ${right} of them right`;
       return `Agent ${visibleLine(agent)}: K = ${k}, ${distinct} distinct patches, expected Pass@1 = ${one?.toFixed(3) ?? '-'}, Pass@${k} = ${all?.toFixed(3) ?? '-'}${known}`;
     },
   );
 }
 
+/** One line for each candidate whose label is null, with the reason. */
+function unknownLines({ selection }: RunResult, labels: Labels): readonly string[] {
+  return selection.ranking.flatMap(({ candidate_id }) => {
+    const label = labels.get(candidate_id);
+    if (label?.resolved !== null) return [];
+    return [`Label of ${visibleLine(candidate_id)} is unknown: ${visibleLine(label.reason ?? 'no reason is stated')}`];
+  });
+}
+
 /**
  * Pass@1 is the mean of the known labels, Pass@K whether any is right; labels are read after the selection and do not affect it.
- * A candidate without a label is neither right nor wrong.
+ * A candidate without a known label is neither right nor wrong.
  */
 function passLine({ selection, statistics: { k } }: RunResult, labels: Labels): string {
-  const known = selection.ranking.flatMap(({ candidate_id }) => labels.get(candidate_id) ?? []);
+  const known = selection.ranking.flatMap(({ candidate_id }) => labels.get(candidate_id)?.resolved ?? []);
   const right = known.filter((label) => label).length;
   const missing = selection.ranking.length - known.length;
-  const best = selection.candidate_id === null ? false : labels.get(selection.candidate_id);
-  const rate = (value: boolean | undefined): string => (value === undefined ? 'unknown' : Number(value).toFixed(3));
+  const best = selection.candidate_id === null ? false : (labels.get(selection.candidate_id)?.resolved ?? null);
+  const rate = (value: boolean | null): string => (value === null ? 'unknown' : Number(value).toFixed(3));
   const one = known.length === 0 ? 'unknown' : (right / known.length).toFixed(3);
-  const any = rate(right > 0 ? true : missing > 0 ? undefined : false);
-  const gap = missing === 0 ? '' : `; ${missing} of ${selection.ranking.length} candidates have no label`;
+  const any = rate(right > 0 ? true : missing > 0 ? null : false);
+  const gap = missing === 0 ? '' : `; ${missing} of ${selection.ranking.length} candidates have no known label`;
   return `Pass@1 = ${one}, Pass@${k} = ${any}, Best@${k} = ${rate(best)} (with the labels given${gap})`;
 }

@@ -3,6 +3,7 @@ import { createWriteStream, existsSync, type WriteStream } from 'node:fs';
 import { rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Entry } from '../../verifiers/hybrid/entry.js';
+import type { Labels } from './label-book.js';
 import { folderName } from '../io/saved-runs/saved-files.js';
 import { type FinishedRun, isOwn, makeFolder, removeEarlier, selectedPrediction, writeRun } from './write-run.js';
 
@@ -41,7 +42,7 @@ export class SetFiles {
   ) {}
 
   /** Writes a run's report into its instance's folder and appends its lines to the combined files. */
-  async add(run: FinishedRun, entries: readonly Entry[], labels: ReadonlyMap<string, boolean> | null): Promise<void> {
+  async add(run: FinishedRun, entries: readonly Entry[], labels: Labels | null): Promise<void> {
     const { instance_id } = run.result.selection;
     const folder = this.single ? this.folder : join(this.folder, folderName(instance_id));
     const candidates = await writeRun(folder, run);
@@ -107,15 +108,17 @@ export class SetFiles {
 export function scoresOf(
   instance_id: string,
   entries: readonly Entry[],
-  labels: ReadonlyMap<string, boolean>,
+  labels: Labels,
 ): unknown {
   const names = new Set(entries.flatMap(({ measures }) => Object.keys(measures ?? {})));
   const further = (name: string): (number | null)[] => entries.map(({ measures }) => measures?.[name] ?? null);
+  const reasons = entries.map(({ id }) => labels.get(id)?.reason ?? null);
   const column = <Key extends keyof Entry>(key: Key): Entry[Key][] => entries.map((entry) => entry[key]);
   return {
     instance_id,
     candidate_ids: column('id'),
-    resolved: entries.map(({ id }) => labels.get(id) ?? null),
+    resolved: entries.map(({ id }) => labels.get(id)?.resolved ?? null),
+    ...(reasons.every((reason) => reason === null) ? {} : { label_reasons: reasons }),
     execution_free: column('execution_free'),
     regression: column('regression'),
     reproduction: column('reproduction'),

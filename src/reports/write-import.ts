@@ -16,8 +16,13 @@ export interface ImportSummary {
   readonly candidates: number;
   readonly instances: number;
   readonly by_format: Readonly<Record<string, FormatSummary>>;
+  /** Candidates with a known label. */
   readonly labelled: number;
   readonly resolved: number;
+  /** Candidates whose label is stated to be unknown. */
+  readonly unknown_labels: number;
+  /** Candidates with both; the known label is used. */
+  readonly unknown_beside_known: number;
   readonly duplicates: number;
   /** Candidates renamed because another rollout had the same id. */
   readonly renamed: number;
@@ -71,6 +76,8 @@ class ImportWriter {
   /** By instance: whether the issue's text is known. */
   private readonly issues = new Map<string, boolean>();
   private readonly labelled = new Map<string, boolean>();
+  /** Stated unknown labels by candidate; null = already written, with what is sealed. */
+  private readonly unknown = new Map<string, Sealed | null>();
   private readonly counts = { duplicates: 0, renamed: 0, rejected: 0 };
 
   constructor(
@@ -108,7 +115,7 @@ class ImportWriter {
         return this.write('tests', found.test);
       case 'sealed': {
         const kept = { ...found.row, sealed: [], at: this.apart };
-        if (this.labels.keep(kept, found.file) !== null) return this.label(found.row);
+        if (this.labels.keep(kept, found.file, found.line) !== null) return this.label(found.row);
         this.apart += 1;
         return this.write('apart', found.row.sealed);
       }
@@ -116,9 +123,11 @@ class ImportWriter {
   }
 
   async finish(): Promise<ImportSummary> {
-    const { rows, homeless } = this.labels.settle();
+    const { rows, homeless, contradictions } = this.labels.settle();
     await this.keptLabels(rows);
-    for (const { file, reason } of homeless) await this.reject({ file, line: null, byte: null, reason });
+    const beside = [...this.unknown.keys()].filter((key) => this.labelled.has(key)).length;
+    for (const [key, row] of this.unknown) if (row !== null && !this.labelled.has(key)) await this.write('labels', row);
+    for (const { file, reason } of [...homeless, ...contradictions]) await this.reject({ file, line: null, byte: null, reason });
     for (const name of NAMES) {
       this.files[name].end();
       await once(this.files[name], 'finish');
@@ -132,6 +141,8 @@ class ImportWriter {
       by_format: Object.fromEntries(this.formats),
       labelled: this.labelled.size,
       resolved: [...this.labelled.values()].filter(Boolean).length,
+      unknown_labels: this.unknown.size - beside,
+      unknown_beside_known: beside,
       ...this.counts,
     };
   }
@@ -176,7 +187,7 @@ class ImportWriter {
     for await (const { bytes } of rawLines(createReadStream(this.unfinished('apart')), Infinity)) {
       const sealed = JSON.parse(String(bytes)) as Sealed['sealed'];
       for (let row = rows[next]; row?.at === line; row = rows[next]) {
-        const label = { ...row, at: undefined, sealed };
+        const label = { ...row, at: undefined, file: undefined, sealed };
         await this.label(label);
         next += 1;
       }
@@ -185,7 +196,14 @@ class ImportWriter {
   }
 
   private async label(row: Sealed): Promise<void> {
-    if (row.resolved !== null) this.labelled.set(JSON.stringify([row.instance_id, row.candidate_id]), row.resolved);
+    const key = JSON.stringify([row.instance_id, row.candidate_id]);
+    const isSealed = row.sealed.length > 0;
+    if (row.resolved !== null) this.labelled.set(key, row.resolved);
+    else if (row.reason !== undefined || !isSealed) {
+      // An unknown label is written at the end, if no known one replaces it.
+      if (!this.unknown.has(key)) this.unknown.set(key, isSealed ? null : row);
+      if (!isSealed) return;
+    }
     await this.write('labels', row);
   }
 
@@ -214,11 +232,13 @@ class ImportWriter {
 /** Human-readable output of `bestk import`. */
 export function importSummary(summary: ImportSummary, folder: string): string {
   const { candidates, instances, by_format, labelled, resolved, duplicates, renamed, rejected } = summary;
+  const { unknown_labels: unknown, unknown_beside_known: beside } = summary;
   const rows = Object.entries(by_format).map(([format, found]) =>
     [format, found.candidates, found.with_patch, found.with_trajectory, found.steps].map(String),
   );
   const header = ['format', 'candidates', 'with patch', 'with trajectory', 'steps'];
   const notes = [
+    beside === 0 ? '' : `${beside} candidates have a known and an unknown label; the known one is used`,
     duplicates === 0 ? '' : `${duplicates} duplicates skipped`,
     renamed === 0 ? '' : `${renamed} renamed because of duplicate ids`,
     rejected === 0 ? '' : `${rejected} records rejected: see ${folder}/rejected.jsonl`,
@@ -226,7 +246,7 @@ export function importSummary(summary: ImportSummary, folder: string): string {
   return [
     table([header, ...rows]),
     '',
-    `${candidates} candidates of ${instances} instances; ${labelled} with a label (${resolved} resolved), sealed in ${folder}/labels.jsonl`,
+    `${candidates} candidates of ${instances} instances; ${labelled} with a label (${resolved} resolved)${unknown === 0 ? '' : `, ${unknown} with an unknown one (null)`}, sealed in ${folder}/labels.jsonl`,
     ...notes,
   ].join('\n');
 }

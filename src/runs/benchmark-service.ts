@@ -34,6 +34,7 @@ const BenchmarkArm = z.object({
   graded: z.int(),
   right: z.int(),
   wrong: z.int(),
+  unknown: z.int().describe('Graded runs of which it is unknown whether the selected patch is right.'),
   tokens: z.number(),
   cost_usd: z.number().nullable(),
 });
@@ -60,6 +61,7 @@ export const BenchmarkCurve = z.object({
   selected: Share.extend({ issues: z.int() })
     .nullable()
     .describe('Share of right selections over the issues with a known outcome; null = none is known.'),
+  unknown: z.int().describe('Number of graded issues with an unknown outcome, which are excluded.'),
   points: z.array(
     z.object({
       k: z.int(),
@@ -97,7 +99,7 @@ export const RunLabels = z.object({
   labels: z.array(
     z.object({
       candidate_id: z.string(),
-      right: z.boolean().nullable().describe('Null = could not be graded.'),
+      right: z.boolean().nullable().describe('Null = unknown, for the reason stated.'),
       reason: z.string(),
       failed_tests: z.array(z.string()).describe('Required tests that did not pass (the first ones).'),
     }),
@@ -280,6 +282,7 @@ function armOf(
     graded: sum((count) => count.graded),
     right: sum((count) => count.right),
     wrong: sum((count) => count.wrong),
+    unknown: sum((count) => count.graded - count.right - count.wrong),
     tokens: sum((count) => count.tokens),
     cost_usd: costs.length === 0 ? null : costs.reduce((total, usd) => total + usd, 0),
   };

@@ -172,6 +172,8 @@ export const ReportMade = ReportSummary.pick({ id: true, title: true }).extend({
   runs: z.int(),
   /** Issues of these runs with a label. */
   labelled: z.int(),
+  unknown_labels: z.int().describe('Candidates of these issues without a known label, excluded from every rate.'),
+  notes: z.array(z.string()).describe('What to know about the labels sent.'),
 });
 export type ReportMade = z.infer<typeof ReportMade>;
 
@@ -179,7 +181,7 @@ export type ReportMade = z.infer<typeof ReportMade>;
 export abstract class ReportMaker {
   /**
    * @param upload JSON lines, read once: `{"run_id"}`, `{"against"}` (the id of a run to compare with), and labels
-   * `{"instance_id", "candidate_id", "resolved"}`
+   * `{"instance_id", "candidate_id", "resolved", "reason"?}`
    * @param left aborts when the client no longer waits for the answer
    * @throws BadInputError naming the line, RunNotFoundError, RunConflictError for a run that is not done
    */

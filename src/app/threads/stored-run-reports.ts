@@ -43,7 +43,8 @@ export async function makeRunReport(
   const { benchmarkHtml } = await import('../../reports/benchmark/write-benchmark.js');
   const id = contentKey(report).slice(0, ID_LENGTH);
   await store.put({ id, title, document: JSON.stringify(report), page: await benchmarkHtml(report, VIEWER) });
-  return { id, title, runs: here.runs.length, labelled: here.issues.length };
+  const unknown_labels = report.unknown_labels.candidates;
+  return { id, title, runs: here.runs.length, labelled: here.issues.length, unknown_labels, notes: [...lines.notes] };
 }
 
 async function benchmarked(

@@ -4,6 +4,7 @@ import { UPLOAD_BOUNDS } from '../../io/saved-runs/saved-run.js';
 import type { HostResources } from '../../ports/sandbox.js';
 import { type ReportMade, ReportMaker, type ReportWish } from '../../runs/run-intake.js';
 import { JobThreads } from '../../jobs/job-threads.js';
+import { LabelBook, LabelReason, type LabelsByInstance } from '../../reports/label-book.js';
 import { BODY, uploadedLines, withUpload } from './upload-folder.js';
 import { StoredBenchmarkReports } from '../../benchmarks/stored-reports.js';
 import type { BenchmarkStore } from '../../ports/benchmark-store.js';
@@ -61,35 +62,36 @@ const Id = z.string().max(512);
 const Line = z.union([
   z.strictObject({ run_id: Id }),
   z.strictObject({ against: Id }),
-  z.object({ instance_id: Id, candidate_id: Id, resolved: z.boolean().nullable() }),
+  z.object({ instance_id: Id, candidate_id: Id, resolved: z.boolean().nullable(), reason: LabelReason }),
 ]);
 
 /** Input of a report: runs, runs to compare with, and labels by instance and candidate id. */
 export interface ReportLines {
   readonly runs: ReadonlySet<string>;
   readonly against: ReadonlySet<string>;
-  readonly labels: ReadonlyMap<string, ReadonlyMap<string, boolean>>;
+  readonly labels: LabelsByInstance;
+  /** About the labels, for the client. */
+  readonly notes: readonly string[];
 }
 
 /** Reads the lines of an upload as a stream. @throws BadInputError naming the line */
 export async function reportLines(upload: AsyncIterable<Uint8Array>): Promise<ReportLines> {
   const [runs, against] = [new Set<string>(), new Set<string>()];
-  const labels = new Map<string, Map<string, boolean>>();
+  const book = new LabelBook();
   let labelled = 0;
   for await (const { value, line: number } of uploadedLines(upload, BOUNDS, INSTEAD)) {
     const line = lineOf(value, number);
     if ('run_id' in line) runs.add(line.run_id);
     else if ('against' in line) against.add(line.against);
-    else if (line.resolved !== null) {
-      const known = labels.get(line.instance_id) ?? new Map<string, boolean>();
-      labels.set(line.instance_id, known.set(line.candidate_id, line.resolved));
+    else {
+      book.add(line, { ...BODY, line: number, field: 'resolved' });
       labelled += 1;
     }
     if (runs.size + against.size > MOST_RUNS) throw tooMany(`${MOST_RUNS} runs`, number);
     if (labelled > MOST_LABELS) throw tooMany(`${MOST_LABELS} labels`, number);
   }
   if (runs.size === 0) throw new BadInputError('names no run: send {"run_id": "…"} lines.', BODY);
-  return { runs, against, labels };
+  return { runs, against, labels: book.byInstance, notes: book.notes() };
 }
 
 function tooMany(what: string, line: number): BadInputError {

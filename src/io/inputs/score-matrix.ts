@@ -1,5 +1,5 @@
 import { BadInputError } from '../../core/errors/errors.js';
-import { labelled, type LabelledEntry, type ScoredIssue } from '../../statistics/curves/scored-issue.js';
+import { type LabelledEntry, type MaybeLabelled, type ScoredIssue, splitByLabel } from '../../statistics/curves/scored-issue.js';
 import { readRecords, type Located } from '../records/records.js';
 import { MeasureName, measureNamed } from '../../core/run/verdict.js';
 import { repositoryOf } from '../../core/run/issue.js';
@@ -51,21 +51,23 @@ function issueOf({ value, file, line }: Located, axes: readonly string[]): Score
   const resolved = columns.labels(ALIASES.resolved);
   if (resolved === undefined) throw columns.error('is missing', 'resolved');
   const repo = columns.text(['repo']) ?? repositoryOf(instanceId) ?? instanceId;
-  return { instanceId, repo, ...labelled(candidatesOf(columns, resolved, axes)) };
+  return { instanceId, repo, ...splitByLabel(candidatesOf(columns, resolved, axes)) };
 }
 
 function candidatesOf(
   columns: ScoreColumns,
   resolved: readonly (boolean | null)[],
   axes: readonly string[],
-): Parameters<typeof labelled>[0] {
+): readonly MaybeLabelled[] {
   const reader = new RowReader(columns, resolved.length);
   const facts = reader.facts();
   const cost = reader.numbers(['cost'], COUNT);
+  const reasons = reader.texts(['label_reasons']);
   const further = axes.map((axis) => [axis, reader.numbers([axis])] as const);
   return reader.ids().map((id, index) => ({
     entry: entryAt(facts, id, index),
     resolved: resolved[index] ?? null,
+    reason: at(reasons, index),
     cost: at(cost, index),
     axes: Object.fromEntries(further.map(([axis, values]) => [axis, at(values, index)])),
   }));
@@ -132,7 +134,7 @@ class RowReader {
     });
   }
 
-  private texts(names: readonly string[]): Column<string> {
+  texts(names: readonly string[]): Column<string> {
     return this.checked(names, this.columns.texts(names));
   }
 

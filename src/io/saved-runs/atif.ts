@@ -127,14 +127,16 @@ function stepOf({
   return [{ thought, action: calls.join('\n'), observation: observation ?? '' }];
 }
 
-function rewardOf(reward: number | null, { beside }: SavedRecord): Pick<Sealed, 'resolved' | 'sealed'> {
+function rewardOf(reward: number | null, { beside }: SavedRecord): Pick<Sealed, 'resolved' | 'reason' | 'sealed'> {
   const known = reward ?? rewardIn(beside);
   const parts: Sealed['sealed'] = [
     { kind: 'reward', value: known ?? beside?.get('reward.txt') },
     { kind: 'report', value: beside?.get('reward.json') },
   ];
   const sealed = parts.filter((part) => part.value !== null && part.value !== undefined);
-  return { resolved: known === null ? null : known >= 1, sealed };
+  if (known !== null) return { resolved: known >= 1, sealed };
+  const hasFile = beside?.has('reward.txt') === true || beside?.has('reward.json') === true;
+  return { resolved: null, ...(hasFile ? { reason: 'the verifier wrote no number as the reward' } : {}), sealed };
 }
 
 const NUMBER = /^[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?$/i;

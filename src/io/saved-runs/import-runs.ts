@@ -36,7 +36,8 @@ export type Imported =
   | { readonly kind: 'run'; readonly run: SavedRun }
   | { readonly kind: 'issue'; readonly issue: SavedIssue }
   | { readonly kind: 'test'; readonly test: GeneratedTest }
-  | { readonly kind: 'sealed'; readonly row: Sealed; readonly file: string }
+  /** `line`: that of a file of labels. */
+  | { readonly kind: 'sealed'; readonly row: Sealed; readonly file: string; readonly line?: number | undefined }
   | { readonly kind: 'rejected'; readonly damage: Damage }
   /** A copy of the candidate whose id `run` has; `from` is the copy's own id. Skipped. */
   | { readonly kind: 'duplicate'; readonly run: SavedRun; readonly from: string }
@@ -97,7 +98,8 @@ function* importRecord(record: SavedRecord, names: Names): Generator<Imported> {
     const wrong = wrongId(run.instance_id, named.name);
     yield wrong === null ? called(run, named) : damaged(record, wrong);
   }
-  for (const row of read.sealed) yield labelled(row, record, renamed);
+  const line = readerOf(record) === bestkLabels ? record.line : undefined;
+  for (const row of read.sealed) yield labelled({ row, line }, record, renamed);
   for (const issue of read.issues ?? []) yield { kind: 'issue', issue };
   for (const test of read.tests ?? []) yield { kind: 'test', test };
 }
@@ -117,11 +119,15 @@ function damaged({ file, line }: SavedRecord, reason: string): Imported {
 }
 
 /** @param renamed new names of the runs in the same record */
-function labelled(row: Sealed, record: SavedRecord, renamed: ReadonlyMap<string, string>): Imported {
+function labelled(
+  { row, line }: { readonly row: Sealed; readonly line: number | undefined },
+  record: SavedRecord,
+  renamed: ReadonlyMap<string, string>,
+): Imported {
   const name = row.candidate_id === null ? null : (renamed.get(row.candidate_id) ?? row.candidate_id);
   const wrong = wrongId(row.instance_id, name ?? 'any');
   return wrong === null
-    ? { kind: 'sealed', row: { ...row, candidate_id: name }, file: record.file }
+    ? { kind: 'sealed', row: { ...row, candidate_id: name }, file: record.file, line }
     : damaged(record, wrong);
 }
 

@@ -211,7 +211,7 @@ function modelOf(metadata: z.infer<typeof Output>['metadata']): string | null {
 
 const Report = z.object({ resolved: z.boolean(), error_eval: z.boolean().nullish() });
 
-function sealedOf(value: Row): Pick<Sealed, 'resolved' | 'sealed'> {
+function sealedOf(value: Row): Pick<Sealed, 'resolved' | 'reason' | 'sealed'> {
   const { report: within, ...others } = Row.safeParse(value.test_result).data ?? {};
   const report = within ?? value.report;
   const rest = Object.fromEntries(Object.entries(others).filter(([name]) => name !== 'git_patch'));
@@ -223,7 +223,8 @@ function sealedOf(value: Row): Pick<Sealed, 'resolved' | 'sealed'> {
   ];
   const sealed = parts.filter((part) => part.value !== null && part.value !== undefined);
   // If the evaluation itself failed, OpenHands writes that the patch does not resolve the issue.
-  return { resolved: wasLost === true ? null : resolved, sealed };
+  if (wasLost === true) return { resolved: null, reason: 'the evaluation itself failed (error_eval)', sealed };
+  return { resolved, sealed };
 }
 
 /** The agent's actions with their observations, and how it ended: `finished` if it declared so itself. */

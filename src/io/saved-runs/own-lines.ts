@@ -53,6 +53,7 @@ const Label = z.object({
   instance_id: z.string().min(1),
   candidate_id: idInFile(z.string().min(1)),
   resolved: z.union([z.boolean(), z.literal(0), z.literal(1)]).nullish(),
+  reason: MaybeText,
   sealed: z
     .array(z.object({ kind: SealedKind, value: z.unknown() }))
     .nullish()
@@ -64,9 +65,12 @@ export const bestkLabels: RunReader = {
   format: 'bestk-labels',
   recognises: (value) => 'candidate_id' in value && 'resolved' in value && !('patch' in value),
   read: (record) => {
-    const { instance_id, candidate_id, resolved, sealed } = fieldsOf(Label, record);
-    const label = resolved === undefined || resolved === null ? null : Boolean(resolved);
-    return { runs: [], sealed: [{ instance_id, candidate_id, resolved: label, sealed: sealed ?? [] }] };
+    const { instance_id, candidate_id, resolved, reason, sealed } = fieldsOf(Label, record);
+    const label =
+      resolved === undefined || resolved === null
+        ? { resolved: null, ...(reason === null ? {} : { reason }) }
+        : { resolved: Boolean(resolved) };
+    return { runs: [], sealed: [{ instance_id, candidate_id, ...label, sealed: sealed ?? [] }] };
   },
 };
 
@@ -162,8 +166,12 @@ export const harnessReport: RunReader = {
     const { resolved, infra_failure, model_name_or_path: model } = fieldsOf(Report, record);
     const sealed = [{ kind: 'report', value: record.value } as const];
     const named = model === null ? {} : { model_folder: idOf(model) };
-    const label = { resolved: infra_failure === true ? null : resolved, patch: record.beside?.get('patch.diff') };
-    return { runs: [], sealed: [{ ...placeOf(record), ...named, ...label, sealed }] };
+    const label =
+      infra_failure === true
+        ? { resolved: null, reason: 'the harness could not evaluate the patch (infra_failure)' }
+        : { resolved };
+    const patch = record.beside?.get('patch.diff');
+    return { runs: [], sealed: [{ ...placeOf(record), ...named, ...label, patch, sealed }] };
   },
 };
 

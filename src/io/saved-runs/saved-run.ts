@@ -50,8 +50,10 @@ export interface Sealed {
   readonly model_folder?: string | undefined;
   /** The patch that was evaluated, where it is known: the label is of every candidate that has it. */
   readonly patch?: string | undefined;
-  /** Null when it is not stated explicitly. */
+  /** Null when it is not stated explicitly, or stated to be unknown. */
   readonly resolved: boolean | null;
+  /** Why `resolved` is null, if that is stated. */
+  readonly reason?: string | undefined;
   readonly sealed: readonly { readonly kind: SealedKind; readonly value: unknown }[];
 }
 

@@ -21,7 +21,7 @@ import { table } from '../selection-table.js';
 import { makeFolder, writeWhole } from '../write-run.js';
 import type { BenchmarkCurve, BenchmarkPlots } from '../../runs/benchmark-service.js';
 import { visibleLine } from '../../core/hostile-text.js';
-import { type ArmOutcomes, type ArmsReport, type ArmSummary, comparisonsOf, summaryOf } from './arms.js';
+import { type ArmOutcomes, type ArmsReport, type ArmSummary, comparisonsOf, isUnknown, summaryOf } from './arms.js';
 import { csv, drawn, markdown, plotFiles } from './write-benchmark.js';
 
 /** Deterministic: depends only on the arms' outcomes, not on a clock or randomness. */
@@ -147,12 +147,18 @@ export function armSentences({ arms, comparisons }: ArmsReport): readonly string
     ...arms
       .filter(({ executions, selected: some }) => executions === 0 && some > 0)
       .map(({ arm }) => `In ${arm} no test was executed: its selections are based only on judges and the patches.`),
-    ...arms
-      .filter(({ right: given, ungraded_candidates }) => given !== null && ungraded_candidates > 0)
-      .map(
-        ({ arm, ungraded_candidates }) =>
-          `${counted(ungraded_candidates, 'candidate')} of ${arm} ${ungraded_candidates === 1 ? 'has no label and is' : 'have no label and are'} excluded from all rates.`,
-      ),
+    ...arms.flatMap(unknownSentence),
+  ];
+}
+
+/** Empty if every label is known, or nothing has been graded. */
+function unknownSentence({ arm, right, unknown, ungraded_candidates, unknown_candidates }: ArmSummary): string[] {
+  if (ungraded_candidates === 0 || (right === null && unknown_candidates === 0)) return [];
+  const [has, is] = ungraded_candidates === 1 ? ['has', 'is'] : ['have', 'are'];
+  const graded = unknown_candidates === 0 ? '' : ` (${amount(unknown_candidates)} graded, with an unknown label)`;
+  const selected = unknown === 0 ? '' : `, among them the selected one in ${counted(unknown, 'issue')}`;
+  return [
+    `${counted(ungraded_candidates, 'candidate')} of ${arm} ${has} no known label${graded}${selected}, and ${is} excluded from all rates.`,
   ];
 }
 
@@ -164,6 +170,7 @@ const ARM_COLUMNS = columns(
   '#failed',
   '#waiting',
   '#right',
+  '#unknown',
   '#Pass@1',
   '#Pass@all',
   '#executions',
@@ -177,6 +184,7 @@ function armRow(arm: ArmSummary): readonly string[] {
     visibleLine(arm.arm),
     ...[arm.issues, arm.selected, arm.without_patch, arm.failed, arm.waiting].map(amount),
     right === null ? '–' : `${right.resolved} of ${right.issues}`,
+    amount(arm.unknown),
     percent(arm.pass_at_1),
     percent(arm.pass_at_all),
     amount(arm.executions),
@@ -192,7 +200,7 @@ function sectionsOf(report: ArmsReport, place: Place | null): readonly Section[]
     {
       title: 'Arms',
       text: [
-        'Right: among issues with a graded selection, or with no patch returned.',
+        'Right: among issues in which the label of the selected patch is known, or no patch was returned. Unknown: the selected patch was graded, and its label is unknown.',
         ...(place === null ? ['Each arm also has its own report, in the folder of that name next to this file.'] : []),
       ],
       plots: ['arms-curves', 'arms-best', 'risk', 'arms-cost'],
@@ -230,7 +238,26 @@ function sectionsOf(report: ArmsReport, place: Place | null): readonly Section[]
         },
       ],
     },
+    ...unknownSections(report),
     ...(failures.length === 0 ? [] : [failureSection(failures)]),
+  ];
+}
+
+/** The selections whose label is unknown, with the reason where it is at hand. */
+function unknownSections({ issues }: ArmsReport): readonly Section[] {
+  const rows = issues.flatMap(({ instance_id, arms }) =>
+    Object.entries(arms).flatMap(([arm, outcome]) =>
+      isUnknown(outcome) ? [[instance_id, arm, outcome.unknown_because ?? '–']] : [],
+    ),
+  );
+  if (rows.length === 0) return [];
+  return [
+    {
+      title: 'Unknown labels',
+      text: ['These selections were graded, and it is unknown whether they are right. They are excluded from all rates.'],
+      plots: [],
+      tables: [{ caption: 'Selections', columns: columns('instance', 'arm', 'reason'), rows }],
+    },
   ];
 }
 
@@ -262,6 +289,7 @@ const ISSUE_COLUMNS = [
   'executions',
   'right_candidates',
   'graded',
+  'unknown',
   'tokens',
   'usd',
   'folder',
@@ -294,11 +322,12 @@ function issueRows({ arms: order, issues }: ArmsReport): readonly (readonly (str
       const outcome = arms[arm];
       if (outcome === undefined) return [];
       const { state, code, right, candidate_id, stage, confidence, k, distinct_patches, executions } = outcome;
-      const { right_candidates, graded, tokens, usd, folder } = outcome;
-      const told = right === null ? null : right ? 'yes' : 'no';
+      const { right_candidates, graded, unknown, tokens, usd, folder } = outcome;
+      const none = isUnknown(outcome) ? 'unknown' : null;
+      const told = right === null ? none : right ? 'yes' : 'no';
       const row = [
         ...[instance_id, arm, code === null ? state : `${state}: ${code}`, told, candidate_id, stage],
-        ...[confidence, k, distinct_patches, executions, right_candidates, graded, tokens, usd, folder],
+        ...[confidence, k, distinct_patches, executions, right_candidates, graded, unknown, tokens, usd, folder],
       ];
       return [row];
     }),

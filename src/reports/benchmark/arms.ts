@@ -10,10 +10,10 @@ import type { GradedRun } from '../../ports/benchmark-store.js';
 import type { BenchmarkCurve } from '../../runs/benchmark-service.js';
 import { poolOfRun } from '../../runs/entries.js';
 import { bestAtK, passAtK } from '../../statistics/curves/best-at-k.js';
-import { labelled } from '../../statistics/curves/scored-issue.js';
+import { splitByLabel } from '../../statistics/curves/scored-issue.js';
 import { type Interval, wilson, wilsonInterval } from '../../statistics/intervals/binomial.js';
 import { holm, mcnemar } from '../../statistics/intervals/paired-tests.js';
-import { type LabelsByInstance, readAllLabels } from '../labels.js';
+import { type Labels, type LabelsByInstance, readAllLabels } from '../label-book.js';
 import { isQuick } from './presets.js';
 import { readAll } from './read-benchmark.js';
 import { isReplaced } from '../../io/saved-runs/saved-files.js';
@@ -26,17 +26,21 @@ export interface Outcome {
   readonly code: string | null;
   readonly reason: string | null;
   readonly candidate_id: string | null;
-  /** Whether the selected patch resolves the issue; false if none is returned. Null = not graded. */
+  /** Whether the selected patch resolves the issue; false if none is returned. Null = unknown, or not graded. */
   readonly right: boolean | null;
+  /** Why the selected patch's label is unknown; null = it is known, there is none, or the reason is not at hand. */
+  readonly unknown_because: string | null;
   readonly confidence: number | null;
   readonly stage: string | null;
   readonly k: number | null;
   readonly distinct_patches: number | null;
   /** Number of test executions on patches. */
   readonly executions: number | null;
-  /** Number of candidates with a label, and how many of them are right. */
+  /** Number of candidates with a known label, and how many of them are right. */
   readonly graded: number;
   readonly right_candidates: number;
+  /** Number of candidates whose label is unknown although they were graded. */
+  readonly unknown: number;
   readonly tokens: number | null;
   readonly usd: number | null;
   /** Folder of the run's report, relative to the benchmark's folder. */
@@ -74,7 +78,7 @@ export async function readArm(out: string, name: string, instances: readonly str
     return wanted.has(issue.instance_id) && !isReplaced(own, issue.instance_id);
   });
   const labelFile = join(folder, 'graded', 'labels.jsonl');
-  const labels = existsSync(labelFile) ? await readAllLabels(labelFile) : new Map<string, Map<string, boolean>>();
+  const labels = existsSync(labelFile) ? await readAllLabels(labelFile) : new Map<string, Labels>();
   const outcomes = new Map<string, Outcome>(instances.map((id) => [id, WAITING]));
   for await (const { instance_id, reason, code } of skippedLines(join(folder, 'skipped.jsonl'))) {
     if (wanted.has(instance_id))
@@ -95,12 +99,14 @@ async function* skippedLines(file: string): AsyncGenerator<z.infer<typeof Skippe
 /** Outcome of an issue without any result yet. */
 export const WAITING: Outcome = {
   state: 'waiting',
-  ...{ code: null, reason: null, candidate_id: null, right: null, confidence: null, stage: null, k: null },
+  ...{ code: null, reason: null, candidate_id: null, right: null, unknown_because: null },
+  ...{ confidence: null, stage: null, k: null },
   ...{
     distinct_patches: null,
     executions: null,
     graded: 0,
     right_candidates: 0,
+    unknown: 0,
     tokens: null,
     usd: null,
     folder: null,
@@ -111,17 +117,20 @@ const NOT_SELECTED = { candidate_id: null, confidence: null, deciding_stage: nul
 
 function outcomeOf(
   { folder, entries, statistics, usage, selected }: ReportedRun,
-  labels: ReadonlyMap<string, boolean> | null,
+  labels: Labels | null,
   place: string,
 ): Outcome {
   const matrix = join(folder, 'matrix.jsonl');
   const { candidate_id, confidence, deciding_stage: stage } = selected ?? NOT_SELECTED;
-  const known = entries.flatMap(({ id }) => labels?.get(id) ?? []);
-  const nothing = labels === null ? null : false;
+  const given = entries.flatMap(({ id }) => labels?.get(id) ?? []);
+  const known = given.filter(({ resolved }) => resolved !== null);
+  const nothing = known.length === 0 ? null : false;
+  const label = candidate_id === null ? undefined : labels?.get(candidate_id);
   return {
     state: candidate_id === null ? 'none' : 'selected',
     ...{ code: null, reason: null, candidate_id, confidence, stage, folder: place },
-    right: candidate_id === null ? nothing : (labels?.get(candidate_id) ?? null),
+    right: candidate_id === null ? nothing : (label?.resolved ?? null),
+    unknown_because: label?.reason ?? null,
     k: entries.length,
     distinct_patches: statistics?.distinct_patches ?? null,
     executions: existsSync(matrix)
@@ -130,7 +139,8 @@ function outcomeOf(
           .filter((line) => line !== '').length
       : 0,
     graded: known.length,
-    right_candidates: known.filter(Boolean).length,
+    right_candidates: known.filter(({ resolved }) => resolved).length,
+    unknown: given.length - known.length,
     tokens: tokensOfRun(usage),
     usd: usage.cost_usd,
   };
@@ -149,11 +159,20 @@ export interface ArmSummary {
   /** Over issues with a graded candidate: mean share of right ones, and share of issues with any. */
   readonly pass_at_1: number | null;
   readonly pass_at_all: number | null;
+  /** Candidates without a known label, and those among them whose label is unknown although they were graded. */
   readonly ungraded_candidates: number;
+  readonly unknown_candidates: number;
+  /** Issues whose selected patch was graded and has an unknown label. */
+  readonly unknown: number;
   readonly executions: number;
   readonly tokens: number;
   /** Null if no prices are known. */
   readonly usd: number | null;
+}
+
+/** Whether the selected patch was graded, without telling whether it is right. */
+export function isUnknown({ state, right, unknown, unknown_because }: Outcome): boolean {
+  return state === 'selected' && right === null && (unknown_because !== null || unknown > 0);
 }
 
 export function summaryOf({ name, outcomes }: ArmOutcomes): ArmSummary {
@@ -175,6 +194,8 @@ export function summaryOf({ name, outcomes }: ArmOutcomes): ArmSummary {
     pass_at_1: rate(({ right_candidates, graded: count }) => right_candidates / count),
     pass_at_all: rate(({ right_candidates }) => Number(right_candidates > 0)),
     ungraded_candidates: sum(({ k, graded: count }) => (k ?? 0) - count),
+    unknown_candidates: sum(({ unknown }) => unknown),
+    unknown: all.filter(isUnknown).length,
     executions: sum(({ executions }) => executions ?? 0),
     tokens: sum(({ tokens }) => tokens ?? 0),
     usd: all.every(({ usd }) => usd === null) ? null : sum(({ usd }) => usd ?? 0),
@@ -254,7 +275,7 @@ export function runCurve(
 ): readonly number[] | null {
   const { preset, minConfidence, combiner, calibration } = requestedRule(request);
   const { entries, authors } = poolOfRun(request, result);
-  const own = labelled(
+  const own = splitByLabel(
     entries.map((entry) => ({ entry, resolved: labels.get(entry.id) ?? null, cost: null, axes: {} })),
   );
   if (own.candidates.length === 0 || minConfidence !== null || !preset.stages.every(isQuick)) return null;
@@ -271,6 +292,7 @@ export function armCurve(arm: string, runs: readonly GradedRun[]): BenchmarkCurv
   return {
     arm,
     issues: graded.length,
+    unknown: runs.length - known.length,
     selected: known.length === 0 ? null : { ...meanOf(known.map(({ right }) => Number(right))), issues: known.length },
     points: ksOf(Math.max(0, ...graded.map((run) => run.graded))).map((k) => ({
       k,

@@ -1,6 +1,7 @@
 import type { CurvesReport, PresetReport } from '../../statistics/curves/curves-report.js';
 import type { PairedReport, Comparison } from '../../statistics/intervals/paired-tests.js';
 import type { RepositoryRow } from '../../statistics/intervals/bootstrap.js';
+import type { UnknownLabelsReport } from '../../statistics/curves/unknown-labels.js';
 import type { Interval } from '../../statistics/intervals/binomial.js';
 import type { Gaps } from './reported-run.js';
 import type { Origins, Spending } from './spending.js';
@@ -12,11 +13,13 @@ export interface BenchmarkReport {
   readonly schema: 1;
   readonly title: string;
   readonly headline: Headline;
-  /** Issues of which no candidate has a label; they are excluded from every rate. */
+  /** Issues for which no label was given, not even an unknown one; they are excluded from every rate. */
   readonly issues_without_labels: number;
+  /** Candidates of the other issues without a known label; they are excluded from every rate, too. */
+  readonly unknown_labels: UnknownLabelsReport;
   /** Folders of unfinished runs, sorted by name; they are excluded from everything else here. */
   readonly unfinished: readonly string[];
-  /** Null without labels: outcomes are unknown. */
+  /** Null without a known label. */
   readonly curves: CurvesReport | null;
   readonly repositories: readonly RepositoryRow[];
   /** Per agent, over issues sampled with several agents; empty if there are none. */
@@ -52,7 +55,9 @@ export interface Returned {
   readonly runs: number;
   /** Runs that returned no patch because none was worth returning. */
   readonly without_patch: number;
-  /** Over the runs whose issue has labels; null if there are none. */
+  /** Returned patches without a known label, neither right nor wrong. */
+  readonly unknown_labels: number;
+  /** Over the runs whose returned patch has a known label, and those that returned none of an issue with one. */
   readonly right: ({ readonly resolved: number; readonly issues: number; readonly rate: number } & Interval) | null;
   /** Returned patches with a confidence and a known outcome, most confident first. */
   readonly confidences: readonly { readonly confidence: number; readonly right: boolean }[];

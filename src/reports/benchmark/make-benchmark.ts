@@ -6,7 +6,8 @@ import { grouped } from '../../core/grouped.js';
 import type { Preset } from '../../core/run/preset.js';
 import { bestAtK, DEFAULT_BEST, passAtK } from '../../statistics/curves/best-at-k.js';
 import { Curves, picksRight } from '../../statistics/curves/curves.js';
-import { countRight, entriesOf, type ScoredIssue } from '../../statistics/curves/scored-issue.js';
+import { countRight, entriesOf, isUngraded, type ScoredIssue } from '../../statistics/curves/scored-issue.js';
+import { unknownLabelsIn } from '../../statistics/curves/unknown-labels.js';
 import { wilson } from '../../statistics/intervals/binomial.js';
 import { ByRepository } from '../../statistics/intervals/bootstrap.js';
 import { type PairedIssue, pairedRuns } from '../../statistics/intervals/paired-tests.js';
@@ -17,7 +18,7 @@ import { originsOf, spendingOf } from './spending.js';
 /** The input of a report. */
 export interface Benchmarked {
   readonly title: string;
-  /** Issues with labels. */
+  /** Issues with labels, known or unknown. */
   readonly issues: readonly ScoredIssue[];
   readonly unlabelled: number;
   /** Empty for a score matrix. */
@@ -59,6 +60,7 @@ export function makeBenchmark(
     title,
     headline: headlineOf(curves, spending, options.own),
     issues_without_labels: unlabelled,
+    unknown_labels: unknownLabelsIn(issues),
     unfinished: benchmarked.unfinished.map((folder) => basename(folder)).sort(),
     curves,
     repositories: counted?.repositories.report() ?? [],
@@ -86,7 +88,7 @@ function count(
   knowledge: KnowledgeOf,
   { presets, references, ks, resamples, seed, draws }: BenchmarkOptions,
 ): { readonly curves: Curves; readonly repositories: ByRepository } | null {
-  if (issues.length === 0) return null;
+  if (issues.every(isUngraded)) return null;
   const best = { ...DEFAULT_BEST, seed, draws, enumerateUpTo: draws, knowledge };
   const curves = new Curves({ ks: ks ?? doubling(issues), presets, references, axes: [], resamples, best });
   const repositories = new ByRepository(presets.map(({ name }) => name));
@@ -138,7 +140,8 @@ function against(here: Scored, other: Benchmarked, options: BenchmarkOptions): A
 function pairable({ issues, runs }: Scored, presets: readonly Preset[]): readonly PairedIssue[] {
   const knowledge = knowledgeOf(runs);
   const options = { ...DEFAULT_BEST, knowledge };
-  return issues.map((issue) => {
+  return issues.flatMap((issue) => {
+    if (isUngraded(issue)) return [];
     const { instanceId, repo, candidates } = issue;
     const entries = entriesOf(issue);
     const best = presets.map((preset): [Preset, number] => {
@@ -159,10 +162,12 @@ function pairable({ issues, runs }: Scored, presets: readonly Preset[]): readonl
 /** What each run's own preset selects from the saved evidence, and how often that is right. */
 function returnedBy(runs: readonly ReportedRun[], issues: readonly ScoredIssue[]): Returned {
   const labels: Labels = new Map(
-    issues.map(({ instanceId, candidates }) => [
-      instanceId,
-      new Map(candidates.map(({ entry, resolved }) => [entry.id, resolved])),
-    ]),
+    issues
+      .filter((issue) => !isUngraded(issue))
+      .map(({ instanceId, candidates }) => [
+        instanceId,
+        new Map(candidates.map(({ entry, resolved }) => [entry.id, resolved])),
+      ]),
   );
   const stages = new Map<string, number>();
   const made = runs.map((run) => pickOf(run, labels));
@@ -172,6 +177,7 @@ function returnedBy(runs: readonly ReportedRun[], issues: readonly ScoredIssue[]
   return {
     runs: runs.length,
     without_patch: made.filter(({ returns }) => !returns).length,
+    unknown_labels: made.filter(({ returns, right }) => returns && right === undefined).length,
     right:
       known.length === 0
         ? null

@@ -10,9 +10,9 @@ import { repositoryOf } from '../../core/run/issue.js';
 import { readScoreMatrix } from '../../io/inputs/score-matrix.js';
 import { parseRecord, readRecords } from '../../io/records/records.js';
 import { importRuns } from '../../io/saved-runs/import-runs.js';
-import type { Sealed } from '../../io/saved-runs/saved-run.js';
-import { keepEntries, labelled, type ScoredIssue } from '../../statistics/curves/scored-issue.js';
-import { type Homeless, ImportLabels, LabelLine, type LabelsByInstance, readAllLabels } from '../labels.js';
+import { keepEntries, type ScoredIssue, splitByLabel } from '../../statistics/curves/scored-issue.js';
+import { LabelBook, LabelLine, type LabelsByInstance, type OnLabelNote, readAllLabels } from '../label-book.js';
+import { type FiledLabel, type Homeless, ImportLabels } from '../labels.js';
 import { runsOfSet } from '../../io/saved-runs/saved-files.js';
 import { modelName } from '../write-run.js';
 import type { Benchmarked } from './make-benchmark.js';
@@ -36,20 +36,21 @@ export async function benchmarkOfRuns(
   folders: readonly string[],
   labelFiles: readonly string[],
   title: string,
+  onNote: OnLabelNote = () => undefined,
 ): Promise<Benchmarked> {
   const all = await runFolders(folders);
   // The last-written of the files that a report reads.
   const ended = all.filter((folder) => existsSync(join(folder, 'verdicts.jsonl')));
   const runs = readAll(ended.length === 0 ? all : ended);
   const unfinished = all.filter((folder) => !ended.includes(folder));
-  return { ...benchmarkOf(runs, await runLabels(labelFiles, runs), title), unfinished };
+  return { ...benchmarkOf(runs, await runLabels(labelFiles, runs, onNote), title), unfinished };
 }
 
 /**
  * The same for runs already read.
  * @throws BadInputError if two are of the same instance
  */
-export function benchmarkOf(given: readonly ReportedRun[], labels: RunLabels, title: string): Benchmarked {
+export function benchmarkOf(given: readonly ReportedRun[], labels: LabelsByInstance, title: string): Benchmarked {
   const runs = sorted(given);
   const issues = runs.flatMap((run) => scored(run, labels) ?? []);
   return { title, issues, unlabelled: runs.length - issues.length, runs, unfinished: [] };
@@ -81,18 +82,22 @@ function idOf({ request }: ReportedRun): string {
   return request.issue.instance_id;
 }
 
-/** Null if none of the candidates has a label. */
-function scored(run: ReportedRun, labels: RunLabels): ScoredIssue | null {
+/** Null if there is no label of its instance, not even an unknown one. */
+function scored(run: ReportedRun, labels: LabelsByInstance): ScoredIssue | null {
   const { request, authors, usage, measures } = run;
   const { instance_id } = request.issue;
   const own = labels.get(instance_id);
   if (own === undefined) return null;
   const entries = request.combiner === null ? run.entries : withCombiner(run.entries, request.combiner);
   const cost = usage.cost_usd === null ? null : usage.cost_usd / Math.max(1, entries.length);
-  const known = labelled(entries.map((entry) => ({ entry, resolved: own.get(entry.id) ?? null, cost, axes: {} })));
+  const known = splitByLabel(
+    entries.map((entry) => ({ entry, ...(own.get(entry.id) ?? NO_LABEL), cost, axes: {} })),
+  );
   keepEntries(known.candidates, entries);
   return { instanceId: instance_id, repo: repositoryOf(instance_id) ?? instance_id, authors, measures, ...known };
 }
+
+const NO_LABEL = { resolved: null, reason: 'no label is given' };
 
 /** How many levels of folders below a named one are searched. */
 const DEEPEST = 4;
@@ -125,18 +130,20 @@ async function below(folder: string, depth: number): Promise<readonly string[]> 
   return (await Promise.all(inner.map((each) => below(each, depth - 1)))).flat();
 }
 
-type RunLabels = LabelsByInstance;
-
 /**
  * Labels of the runs' candidates, from files in any format with outcomes: labels.jsonl, SWE-bench reports, rewards.
  * @throws BadInputError for a path that does not exist or holds something else, or if no label matches these runs
  */
-async function runLabels(paths: readonly string[], runs: readonly ReportedRun[]): Promise<RunLabels> {
+async function runLabels(
+  paths: readonly string[],
+  runs: readonly ReportedRun[],
+  onNote: OnLabelNote,
+): Promise<LabelsByInstance> {
   if (paths.length === 0) return new Map();
-  const known = new Set(runs.flatMap((run) => run.entries.map(({ id }) => keyOf(idOf(run), id))));
-  const { rows } = await sealedRows(paths, () => candidatesOf(runs));
-  const labels = byInstance(rows.filter((row) => known.has(keyOf(row.instance_id, row.candidate_id ?? ''))));
-  if (labels.size > 0) return labels;
+  const { labels } = await labelsIn(paths, () => candidatesOf(runs), onNote);
+  const isLabelled = (run: ReportedRun): boolean => run.entries.some(({ id }) => labels.get(idOf(run))?.has(id));
+  const ofRuns = new Map(runs.filter(isLabelled).map((run) => [idOf(run), labels.get(idOf(run)) ?? new Map()]));
+  if (ofRuns.size > 0) return ofRuns;
   throw noLabels(paths, runs);
 }
 
@@ -177,52 +184,58 @@ function noLabels(paths: readonly string[], [run]: readonly ReportedRun[]): BadI
   });
 }
 
-interface Joined {
-  readonly rows: readonly Sealed[];
+interface FoundLabels {
+  readonly labels: LabelsByInstance;
   readonly homeless: readonly Homeless[];
 }
 
-async function sealedRows(
+/** @throws BadInputError, also if two of these labels contradict each other */
+async function labelsIn(
   paths: readonly string[],
   candidatesOf: () => ImportLabels | Promise<ImportLabels>,
-): Promise<Joined> {
-  const rows: Sealed[] = [];
+  onNote: OnLabelNote,
+): Promise<FoundLabels> {
+  const book = new LabelBook();
   const others: string[] = [];
-  for (const path of paths) {
-    const plain = await plainLabels(path);
-    if (plain === null) others.push(path);
-    else rows.push(...sealed(plain));
-  }
-  if (others.length === 0) return { rows, homeless: [] };
-  const candidates = await candidatesOf();
-  for await (const each of importRuns(others)) {
+  for (const path of paths) if (await isPlain(path)) await readAllLabels(path, book);
+    else others.push(path);
+  const homeless = others.length === 0 ? [] : await importLabels(others, await candidatesOf(), book, onNote);
+  for (const note of book.notes()) onNote(note);
+  return { labels: book.byInstance, homeless };
+}
+
+/** @returns labels of other candidates */
+async function importLabels(
+  paths: readonly string[],
+  candidates: ImportLabels,
+  book: LabelBook,
+  onNote: OnLabelNote,
+): Promise<readonly Homeless[]> {
+  const rows: FiledLabel[] = [];
+  for await (const each of importRuns(paths)) {
     if (each.kind === 'rejected') {
       const { file, line, reason } = each.damage;
       throw new BadInputError(`${reason}.`, { file, ...(line === null ? {} : { line }) });
     }
     if (each.kind !== 'sealed') continue;
-    const kept = candidates.keep({ ...each.row, sealed: [] }, each.file);
+    const kept = candidates.keep({ ...each.row, sealed: [] }, each.file, each.line);
     if (kept !== null) rows.push(kept);
   }
   const settled = candidates.settle();
-  return { rows: [...rows, ...settled.rows], homeless: settled.homeless };
+  for (const { resolved, reason = null, candidate_id, instance_id, file } of [...rows, ...settled.rows]) {
+    if (candidate_id !== null && (resolved !== null || reason !== null))
+      book.add({ instance_id, candidate_id, resolved, reason }, { file, field: 'resolved' });
+  }
+  for (const { file, reason } of settled.contradictions) onNote(`${file} has ${reason}; it is not used`);
+  return settled.homeless;
 }
 
-function sealed(labels: LabelsByInstance): readonly Sealed[] {
-  return [...labels].flatMap(([instance_id, own]) =>
-    [...own].map(([candidate_id, resolved]) => ({ instance_id, candidate_id, resolved, sealed: [] })),
-  );
-}
-
-/**
- * Labels of a labels.jsonl, read without the import's format detection; null for other files.
- * @throws BadInputError
- */
-async function plainLabels(path: string): Promise<LabelsByInstance | null> {
+/** Whether it is a labels.jsonl, which is read without the import's format detection. */
+async function isPlain(path: string): Promise<boolean> {
   const found = statSync(path, { throwIfNoEntry: false });
-  if (found === undefined || found.isDirectory()) return null;
+  if (found === undefined || found.isDirectory()) return false;
   // A pipe can be read only once.
-  return found.isFile() && found.size > 0 && !(await beginsWithLabel(path)) ? null : readAllLabels(path);
+  return !found.isFile() || found.size === 0 || beginsWithLabel(path);
 }
 
 async function beginsWithLabel(path: string): Promise<boolean> {
@@ -242,28 +255,14 @@ async function beginsWithLabel(path: string): Promise<boolean> {
 export async function readLabels(
   path: string,
   candidates: () => ImportLabels | Promise<ImportLabels>,
+  onNote: OnLabelNote = () => undefined,
 ): Promise<LabelsByInstance> {
-  const plain = await plainLabels(path);
-  if (plain !== null) return plain;
-  const { rows, homeless } = await sealedRows([path], candidates);
-  if (rows.length > 0) return byInstance(rows);
+  const { labels, homeless } = await labelsIn([path], candidates, onNote);
+  if (labels.size > 0 || (await isPlain(path))) return labels;
   const why = homeless[0] === undefined ? '' : `: ${homeless[0].reason}`;
   throw new BadInputError(
     `has no label of these candidates${why}.`,
     { file: path, field: '--labels' },
     'Name labels of these candidates; those sampled by solve are labelled by grade, and shown by report --labels.',
   );
-}
-
-function byInstance(rows: readonly Sealed[]): LabelsByInstance {
-  const labels = new Map<string, Map<string, boolean>>();
-  for (const { instance_id, candidate_id, resolved } of rows) {
-    if (resolved === null || candidate_id === null) continue;
-    labels.set(instance_id, (labels.get(instance_id) ?? new Map<string, boolean>()).set(candidate_id, resolved));
-  }
-  return labels;
-}
-
-function keyOf(instanceId: string, candidateId: string): string {
-  return JSON.stringify([instanceId, candidateId]);
 }

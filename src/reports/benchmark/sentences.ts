@@ -1,14 +1,19 @@
 import { listed } from '../../core/hostile-text.js';
-import { amount, counted, dollars, percent, points, pValue, withInterval } from '../figures.js';
-import type { BenchmarkReport, Lead, Own } from './headline.js';
+import { amount, counted, dollars, percent, points, pValue, unknownLabelsSentences, withInterval } from '../figures.js';
+import type { BenchmarkReport, Lead, Own, Returned } from './headline.js';
 
 /** The headline in words: which selector wins, by how much, whether that may be chance, and what it costs. */
 export function sentences(report: BenchmarkReport): readonly string[] {
-  const { headline, returned, issues_without_labels } = report;
+  const { headline, returned, issues_without_labels, unknown_labels, curves } = report;
   const { winner, runner_up, over_random } = headline;
+  const { candidates } = unknown_labels;
   if (winner === null) {
+    const none = candidates === 0 ? 'No labels were given' : 'No label is known';
     return [
-      'No labels were given, so this report cannot tell right from wrong. It shows what was selected, the evidence and the cost.',
+      ...(curves === null
+        ? [`${none}, so this report cannot tell right from wrong. It shows what was selected, the evidence and the cost.`]
+        : []),
+      ...unknownLabelsSentences(unknown_labels),
       ...(returned === null
         ? []
         : [`${returned.runs - returned.without_patch} of ${counted(returned.runs, 'run')} returned a patch.`]),
@@ -19,11 +24,18 @@ export function sentences(report: BenchmarkReport): readonly string[] {
   return [
     ...(own === null ? [] : ownSentences(own, report)),
     winnerSentence(report, own),
+    ...unknownLabelsSentences(unknown_labels),
     ...(own?.best_at_k === undefined || own.best_at_k === null ? leadSentences(over_random, runner_up) : []),
     ...costSentence(headline),
     ...(issues_without_labels === 0 ? [] : [withoutLabels(issues_without_labels)]),
     ...unfinishedSentence(report),
   ];
+}
+
+/** To end a sentence on how many of the returned patches are right; empty if the label of each is known. */
+export function unknownPicks({ unknown_labels }: Returned): string {
+  if (unknown_labels === 0) return '';
+  return `; ${counted(unknown_labels, 'returned patch', 'returned patches')} without a known label ${unknown_labels === 1 ? 'is' : 'are'} excluded`;
 }
 
 function withoutLabels(issues: number): string {
@@ -52,7 +64,7 @@ function ownSentences(own: Own, { headline, curves, returned }: BenchmarkReport)
     if (returned?.right == null) return [];
     const { resolved, issues, rate, low, high } = returned.right;
     return [
-      `${preset} returned a right patch for ${resolved} of ${counted(issues, 'issue')}, ${withInterval({ value: rate, low, high })}.`,
+      `${preset} returned a right patch for ${resolved} of ${counted(issues, 'issue')}, ${withInterval({ value: rate, low, high })}${unknownPicks(returned)}.`,
     ];
   }
   return [

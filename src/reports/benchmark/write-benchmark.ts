@@ -70,12 +70,21 @@ const HEADER = ['section', 'subject', 'k', 'metric', 'value', 'low', 'high'];
 
 /** Every rate of the report, one per line, for spreadsheets and data frames; empty = unknown. RFC 4180. */
 export function benchmarkCsv(report: BenchmarkReport): string {
-  return csv([HEADER, ...curveRows(report), ...repositoryRows(report), ...costRows(report)]);
+  return csv([HEADER, ...labelRows(report), ...curveRows(report), ...repositoryRows(report), ...costRows(report)]);
 }
 
 /** RFC 4180; empty = unknown. */
 export function csv(rows: readonly (readonly Cell[])[]): string {
   return rows.map(line).join('');
+}
+
+function labelRows({ unknown_labels, issues_without_labels, returned }: BenchmarkReport): readonly Cell[][] {
+  const row = (subject: string, count: number): Cell[] => ['labels', subject, null, 'unknown', count, null, null];
+  return [
+    row('candidates', unknown_labels.candidates),
+    row('issues', unknown_labels.issues + issues_without_labels),
+    ...(returned === null ? [] : [row('returned patches', returned.unknown_labels)]),
+  ];
 }
 
 function curveRows({ curves }: BenchmarkReport): readonly Cell[][] {

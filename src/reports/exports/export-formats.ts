@@ -9,6 +9,7 @@ import { readText } from '../../io/records/records.js';
 import { Selection } from '../../core/run/run-result.js';
 import { Verdict, EXECUTION_FREE } from '../../core/run/verdict.js';
 import { ImportedFolder } from '../../io/saved-runs/imported-folder.js';
+import type { Labels } from '../label-book.js';
 import { contentKey } from '../../core/identifier.js';
 import { isReplaced, runsOfSet } from '../../io/saved-runs/saved-files.js';
 
@@ -111,7 +112,7 @@ function parsed<T>(file: string, line: number | undefined, content: string, sche
 /**
  * A candidate as R2E-Gym's `Trajectory` (`src/r2egym/agenthub/trajectory/trajectory.py`), including the fields filled by its
  * verifiers: `verifier_prob`, `reproduction_test_scores` (1 solved, 0 not, ordered by test), `regression_test_output`.
- * @param resolved the label, null = not graded
+ * @param resolved the label, null = unknown
  */
 export function r2eTrajectory(instance: ExportedInstance, candidate: Candidate, resolved: boolean | null): unknown {
   const { candidate_id, patch, trajectory } = candidate;
@@ -137,7 +138,7 @@ export function r2eTrajectory(instance: ExportedInstance, candidate: Candidate, 
     ds: null,
     exit_reason: trajectory?.exit_reason ?? null,
     output_patch: patch,
-    reward: resolved === null ? null : Number(resolved),
+    reward: toReward(resolved),
     reward_calc_time: null,
     test_output: null,
     custom_test_outputs: {},
@@ -145,6 +146,10 @@ export function r2eTrajectory(instance: ExportedInstance, candidate: Candidate, 
     verifier_prob: verdict?.kind === 'scored' ? verdict.score : null,
     reproduction_test_scores: testScores(instance, candidate_id),
   };
+}
+
+function toReward(resolved: boolean | null): number | null {
+  return resolved === null ? null : Number(resolved);
 }
 
 function testScores({ cells }: ExportedInstance, id: string): readonly number[] {
@@ -158,21 +163,19 @@ function regressionLog({ cells }: ExportedInstance, id: string): string | null {
   return cell === undefined ? null : `${cell.passed ?? 0} of ${cell.total ?? 0} passed\n${cell.log_tail}`;
 }
 
-/** Labels of one instance by candidate id. */
-type Labels = ReadonlyMap<string, boolean>;
-
 /**
  * Rewards of one instance's rollouts for reinforcement learning, as in DeepSWE's GRPO++: the outcome reward; a mask that
  * excludes rollouts ended by a limit (compact filtering); the leave-one-out advantage, reward − mean reward of the other
  * unmasked rollouts, without scaling by the standard deviation (Dr. GRPO, RLOO). With a reference patch also SWE-RL's
- * similarity reward, 0..1, or −1 without a patch. Null if there is no label.
+ * similarity reward, 0..1, or −1 without a patch. Reward and
+ * advantage are null if the label is unknown.
  */
 export function rlRows(
   { instance_id, candidates }: ExportedInstance,
   labels: Labels,
   reference: string | null,
 ): unknown[] {
-  const rewardOf = (id: string): number | null => (labels.has(id) ? Number(labels.get(id)) : null);
+  const rewardOf = (id: string): number | null => toReward(labels.get(id)?.resolved ?? null);
   const kept = candidates
     .filter((candidate) => isKept(candidate))
     .flatMap(({ candidate_id: id }) => rewardOf(id) ?? []);

@@ -12,6 +12,7 @@ import {
 } from './export-formats.js';
 import type { Entry } from '../../../verifiers/hybrid/entry.js';
 import { modelName, prediction } from '../write-run.js';
+import type { Labels, LabelsByInstance } from '../label-book.js';
 import { scoresOf } from '../set-files.js';
 
 export const EXPORT_FORMATS = ['swe-bench', 'predictions', 'r2e-gym', 'scores', 'pairs', 'rl'] as const;
@@ -24,7 +25,7 @@ export interface ExportOptions {
   readonly folder: string;
   readonly format: ExportFormat;
   /** By instance, then by candidate; null = not given. */
-  readonly labels: ReadonlyMap<string, ReadonlyMap<string, boolean>> | null;
+  readonly labels: LabelsByInstance | null;
   /** Reference patches by instance, for the similarity reward. */
   readonly references: ReadonlyMap<string, string>;
   readonly converse: Converse;
@@ -56,7 +57,7 @@ function rowsOf(instance: ExportedInstance, options: ExportOptions): readonly un
     case 'predictions':
       return candidates.map(({ candidate_id: model, ...candidate }) => prediction({ ...candidate, model }));
     case 'r2e-gym':
-      return candidates.map((candidate) => r2eTrajectory(instance, candidate, own.get(candidate.candidate_id) ?? null));
+      return candidates.map((candidate) => r2eTrajectory(instance, candidate, own.get(candidate.candidate_id)?.resolved ?? null));
     case 'scores':
       return [scoresOf(instance_id, entriesOf(instance), own)];
     case 'rl':
@@ -67,7 +68,7 @@ function rowsOf(instance: ExportedInstance, options: ExportOptions): readonly un
   }
 }
 
-const NO_LABELS: ReadonlyMap<string, boolean> = new Map();
+const NO_LABELS: Labels = new Map();
 
 /** As the SWE-bench harness reads it: one prediction per instance, an empty patch if none was worth returning. */
 function selected({ instance_id, candidates, selection, preset }: ExportedInstance): unknown {
@@ -100,15 +101,15 @@ async function* pairs({ folder, labels: given, converse, format }: ExportOptions
 
 type Labelled = Omit<TrainingPair, 'messages'>;
 
-/** Candidates with a patch and a label. */
+/** Candidates with a patch and a known label. */
 function labelled(
   { instance_id, candidates }: ExportedInstance,
   labels: NonNullable<ExportOptions['labels']>,
 ): readonly { readonly pair: Labelled; readonly candidate: Candidate }[] {
   const own = labels.get(instance_id);
   return candidates.flatMap((candidate) => {
-    const right = own?.get(candidate.candidate_id);
-    if (right === undefined || candidate.patch.trim() === '') return [];
+    const right = own?.get(candidate.candidate_id)?.resolved ?? null;
+    if (right === null || candidate.patch.trim() === '') return [];
     return [{ pair: { instance_id, candidate_id: candidate.candidate_id, right }, candidate }];
   });
 }

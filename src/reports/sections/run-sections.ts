@@ -1,4 +1,5 @@
 import type { BenchmarkReport } from '../benchmark/headline.js';
+import type { UnknownLabelsReport } from '../../statistics/curves/unknown-labels.js';
 import {
   amount,
   type Column,
@@ -70,7 +71,7 @@ function byK(presets: readonly { readonly preset: string; readonly k: number | n
 }
 
 /** The data behind the numbers, and what is missing. */
-export function gapsSection({ gaps, returned, curves }: BenchmarkReport): Section {
+export function gapsSection({ gaps, returned, curves, unknown_labels: unknown }: BenchmarkReport): Section {
   const coverage = curves?.coverage ?? null;
   return {
     title: 'Coverage and failures',
@@ -78,8 +79,9 @@ export function gapsSection({ gaps, returned, curves }: BenchmarkReport): Sectio
       ...(coverage === null
         ? []
         : [
-            `${counted(coverage.candidates, 'candidate')} of ${counted(coverage.issues, 'issue')} in ${counted(coverage.repos, 'repository', 'repositories')}. Issues without candidates: ${coverage.issues_without_candidates}; with fewer candidates than the largest K, for which all are used: ${coverage.issues_below_largest_k}. Candidates without a label, which are excluded: ${coverage.ungraded_candidates}; without a patch to return: ${coverage.without_patch}.`,
+            `${counted(coverage.candidates, 'candidate')} of ${counted(coverage.issues, 'issue')} in ${counted(coverage.repos, 'repository', 'repositories')}. Issues without candidates: ${coverage.issues_without_candidates}; with fewer candidates than the largest K, for which all are used: ${coverage.issues_below_largest_k}. Without a patch to return: ${coverage.without_patch}.`,
           ]),
+      `Candidates without a known label, which are excluded: ${unknown.candidates}; issues in which no label is known, which are excluded, too: ${unknown.issues}.`,
       ...(gaps === null
         ? []
         : [
@@ -94,6 +96,7 @@ export function gapsSection({ gaps, returned, curves }: BenchmarkReport): Sectio
     ],
     plots: [],
     tables: [
+      ...unknownTables(unknown),
       ...(gaps === null
         ? []
         : [
@@ -110,6 +113,28 @@ export function gapsSection({ gaps, returned, curves }: BenchmarkReport): Sectio
           )),
     ],
   };
+}
+
+/** Empty if every label is known. */
+function unknownTables({ candidates, issues, reasons, issues_without_known_label: listed }: UnknownLabelsReport) {
+  if (candidates === 0) return [];
+  const text = (reason: string | null): string => reason ?? 'not stated';
+  return [
+    {
+      caption: 'Unknown labels',
+      columns: columns('reason', '#candidates', '#issues'),
+      rows: reasons.map((each) => [text(each.reason), amount(each.candidates), amount(each.issues)]),
+    },
+    ...(issues === 0
+      ? []
+      : [
+          {
+            caption: `Issues in which no label is known${listed.length < issues ? ` (the first ${listed.length})` : ''}`,
+            columns: columns('instance', '#candidates', 'most frequent reason'),
+            rows: listed.map((each) => [each.instance_id, amount(each.candidates), text(each.reason)]),
+          },
+        ]),
+  ];
 }
 
 function measures({ measures: all, candidates }: NonNullable<BenchmarkReport['gaps']>): SectionTable {

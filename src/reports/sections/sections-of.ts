@@ -13,6 +13,7 @@ import {
   type SectionTable,
   withInterval,
 } from '../figures.js';
+import { unknownPicks } from '../benchmark/sentences.js';
 import { costSection, gapsSection, originsSection, verifiersSection } from './run-sections.js';
 
 /**
@@ -139,7 +140,7 @@ export function rulesSection({ curves, returned, headline }: BenchmarkReport): S
       ...(returned?.right == null
         ? []
         : [
-            `The runs themselves, with their own presets, returned a right patch for ${returned.right.resolved} of ${counted(returned.right.issues, 'issue')}: ${withInterval({ value: returned.right.rate, ...returned.right })}.`,
+            `The runs themselves, with their own presets, returned a right patch for ${returned.right.resolved} of ${counted(returned.right.issues, 'issue')}: ${withInterval({ value: returned.right.rate, ...returned.right })}${unknownPicks(returned)}.`,
           ]),
     ],
     plots: ['curves', 'headroom', 'risk'],

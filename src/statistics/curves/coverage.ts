@@ -2,6 +2,7 @@ import { UNKNOWN } from '../../../verifiers/hybrid/entry.js';
 import type { Preset } from '../../core/run/preset.js';
 import { bestAtK, type BestOptions, passAtK } from './best-at-k.js';
 import { countRight, type LabelledEntry, type ScoredIssue } from './scored-issue.js';
+import { UnknownLabels, type UnknownLabelsReport } from './unknown-labels.js';
 
 /** Entry columns that may be unknown; other measures are counted in addition. */
 const COLUMNS = [
@@ -28,10 +29,12 @@ export interface CoverageReport {
   readonly issues_without_candidates: number;
   /** Issues with fewer candidates than the largest k; for them, k is capped at their number. */
   readonly issues_below_largest_k: number;
-  /** Candidates without a label; excluded from every rate and from every other count here. */
+  /** Candidates without a known label; excluded from every rate and from every other count here. */
   readonly ungraded_candidates: number;
-  /** Issues of which no candidate has a label; excluded likewise. */
+  /** Issues of which no candidate has a known label; excluded likewise. */
   readonly ungraded_issues: number;
+  /** The same with their reasons. */
+  readonly unknown_labels: UnknownLabelsReport;
   /** Candidates without a usable patch. */
   readonly without_patch: number;
   /** Number of candidates for which each column or measure is known. */
@@ -43,18 +46,18 @@ export class Coverage {
   private readonly sizes = new Map<number, number>();
   private readonly known = new Map<string, number>(COLUMNS.map((column) => [column, 0]));
   private issues = 0;
-  private without = { candidates: 0, issues: 0 };
+  private readonly unknown = new UnknownLabels();
   private withoutPatch = 0;
 
-  /** Counts an issue of which no candidate has a label. */
-  ungraded({ ungraded }: ScoredIssue): void {
-    this.without.issues += 1;
-    this.without.candidates += ungraded;
+  /** Counts an issue of which no candidate has a known label. */
+  ungraded(issue: ScoredIssue): void {
+    this.unknown.add(issue);
   }
 
-  add({ repo, candidates, ungraded }: ScoredIssue): void {
+  add(issue: ScoredIssue): void {
+    const { repo, candidates } = issue;
     this.issues += 1;
-    this.without.candidates += ungraded;
+    this.unknown.add(issue);
     if (this.repos.size < 100_000) this.repos.add(repo);
     this.sizes.set(candidates.length, (this.sizes.get(candidates.length) ?? 0) + 1);
     for (const { entry } of candidates) {
@@ -75,14 +78,16 @@ export class Coverage {
 
   report(largestK: number): CoverageReport {
     const sizes = [...this.sizes];
+    const unknown_labels = this.unknown.report();
     return {
       issues: this.issues,
       repos: this.repos.size,
       candidates: sizes.reduce((sum, [size, issues]) => sum + size * issues, 0),
       issues_without_candidates: this.sizes.get(0) ?? 0,
       issues_below_largest_k: sizes.reduce((sum, [size, issues]) => sum + (size < largestK ? issues : 0), 0),
-      ungraded_candidates: this.without.candidates,
-      ungraded_issues: this.without.issues,
+      ungraded_candidates: unknown_labels.candidates,
+      ungraded_issues: unknown_labels.issues,
+      unknown_labels,
       without_patch: this.withoutPatch,
       known: Object.fromEntries(this.known),
     };

@@ -32,21 +32,32 @@ export interface ScoredIssue {
   /** Measures declared by the verifiers; absent = only their names are known. */
   readonly measures?: readonly Measure[] | undefined;
   readonly candidates: readonly LabelledEntry[];
-  /** Number of candidates without a label; they are excluded from every rate. */
-  readonly ungraded: number;
+  /**
+   * Of each further candidate, whose label is unknown, the reason; null = not stated. They are excluded from every rate, as if
+   * they had not been sampled.
+   */
+  readonly unknownLabels: readonly (string | null)[];
 }
 
-/** Keeps the candidates with a label and counts those without. */
-export function labelled(
-  candidates: readonly (Omit<LabelledEntry, 'resolved'> & { readonly resolved: boolean | null })[],
-): Pick<ScoredIssue, 'candidates' | 'ungraded'> {
-  const graded = candidates.flatMap(({ resolved, ...rest }) => (resolved === null ? [] : [{ ...rest, resolved }]));
-  return { candidates: graded, ungraded: candidates.length - graded.length };
+/** A candidate whose label may be unknown, for a reason that may be stated. */
+export type MaybeLabelled = Omit<LabelledEntry, 'resolved'> & {
+  readonly resolved: boolean | null;
+  readonly reason?: string | null | undefined;
+};
+
+/** Separates the candidates with a known label from the reasons why others have none. */
+export function splitByLabel(candidates: readonly MaybeLabelled[]): Pick<ScoredIssue, 'candidates' | 'unknownLabels'> {
+  return {
+    candidates: candidates.flatMap(({ resolved, reason: _, ...rest }) =>
+      resolved === null ? [] : [{ ...rest, resolved }],
+    ),
+    unknownLabels: candidates.flatMap(({ resolved, reason = null }) => (resolved === null ? [reason] : [])),
+  };
 }
 
-/** Whether the issue has candidates but none with a label. */
-export function isUngraded({ candidates, ungraded }: ScoredIssue): boolean {
-  return candidates.length === 0 && ungraded > 0;
+/** Whether the issue has candidates, and none with a known label. */
+export function isUngraded({ candidates, unknownLabels }: ScoredIssue): boolean {
+  return candidates.length === 0 && unknownLabels.length > 0;
 }
 
 const lists = new WeakMap<readonly LabelledEntry[], readonly Entry[]>();

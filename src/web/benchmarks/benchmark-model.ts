@@ -49,9 +49,11 @@ const isWrong: Test = ({ right }) => right === false;
 export const OUTCOMES: Readonly<Record<string, (runs: readonly BenchmarkRun[]) => boolean>> = {
   right: (runs) => runs.some(isRight),
   wrong: (runs) => runs.some(isWrong),
-  'not graded': (runs) => runs.some(({ status, right }) => status === 'done' && right === null),
+  'not graded': (runs) => runs.some(({ status, graded }) => status === 'done' && graded === null),
+  'label unknown': (runs) => runs.some(({ graded, right }) => graded !== null && right === null),
   'right candidate not selected': (runs) => runs.some((run) => isWrong(run) && (run.right_candidates ?? 0) > 0),
-  'no right candidate': (runs) => runs.some(({ graded, right_candidates: right }) => (graded ?? 0) > 0 && right === 0),
+  'no right candidate': (runs) =>
+    runs.some((run) => (run.graded ?? 0) > 0 && run.right_candidates === 0 && run.ungraded === 0),
   'arms disagree': (runs) => runs.some(isRight) && runs.some(isWrong),
 };
 

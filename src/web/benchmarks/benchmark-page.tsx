@@ -139,7 +139,7 @@ function ArmsTable({ arms }: Pick<BenchmarkStanding, 'arms'>) {
         <thead>
           <tr>
             <th scope="col">Arm</th>
-            {['Waiting', 'In progress', 'Selected', 'None', 'Failed', 'Graded', 'Right', 'Wrong', 'Cost'].map(
+            {['Waiting', 'In progress', 'Selected', 'None', 'Failed', 'Graded', 'Right', 'Wrong', 'Unknown', 'Cost'].map(
               (name) => (
                 <th scope="col" class="number" key={name}>
                   {name}
@@ -160,6 +160,7 @@ function ArmsTable({ arms }: Pick<BenchmarkStanding, 'arms'>) {
               {number(arm.graded)}
               {number(arm.right)}
               {number(arm.wrong)}
+              {number(arm.unknown)}
               <td class="number">{arm.cost_usd === null ? '–' : money(arm.cost_usd)}</td>
             </tr>
           ))}

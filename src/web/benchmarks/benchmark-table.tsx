@@ -169,7 +169,7 @@ function factsOf({
 
 /** A sign and a word, so that colour is never the only cue. */
 function Right({ run: { right, right_candidates: some, graded } }: { readonly run: BenchmarkRun }) {
-  if (right === null) return <span class="quiet">selected</span>;
+  if (right === null) return <span class="quiet">{graded === null ? 'selected' : 'selected, label unknown'}</span>;
   if (right) return <span class="outcome-right">✓ right</span>;
   return (
     <span class="outcome-wrong" title={`${some ?? 0} of ${graded ?? 0} candidates are right`}>

@@ -240,6 +240,7 @@ export const ARM_FACTS: readonly (readonly [string, (arm: ArmKnown) => string])[
   ['Graded', ({ standing }) => count(standing.graded)],
   ['Right', ({ standing }) => count(standing.right)],
   ['Wrong', ({ standing }) => count(standing.wrong)],
+  ['Label unknown', ({ standing }) => count(standing.unknown)],
   ['Selected', ({ standing }) => count(standing.selected)],
   ['No patch returned', ({ standing }) => count(standing.none)],
   ['Failed', ({ standing: { failed, cancelled, skipped } }) => count(failed + cancelled + skipped)],

@@ -152,7 +152,7 @@ export function LabelMark({ label }: { readonly label: Label | undefined }) {
   if (right === null) {
     return (
       <span class="quiet" title={reason}>
-        not graded
+        unknown
       </span>
     );
   }
@@ -165,18 +165,20 @@ export function LabelMark({ label }: { readonly label: Label | undefined }) {
 
 /** The selected candidate's label, and how many candidates are right. */
 export function LabelOfSelected({ selected, labels }: { readonly selected: string | null; readonly labels: Labels }) {
-  const right = [...labels.values()].filter((label) => label.right === true).length;
+  const known = [...labels.values()].filter((label) => label.right !== null);
+  const right = known.filter((label) => label.right === true).length;
+  const unknown = labels.size - known.length;
   return (
     <>
       {selected !== null && <LabelMark label={labels.get(selected)} />}{' '}
       <span class="quiet">
-        {right} of {counted(labels.size, 'candidate')} right
+        {right} of {counted(known.length, 'candidate')} right{unknown > 0 && `, ${unknown} unknown`}
       </span>
     </>
   );
 }
 
-/** Why a candidate is right or wrong, as stated in its grade. */
+/** Why a candidate is right or wrong, or why that is unknown, as stated in its grade. */
 export function LabelInWords({ label }: { readonly label: Label | undefined }) {
   if (label === undefined) return null;
   return (

@@ -104,7 +104,7 @@ describe('a benchmark over HTTP', () => {
 
     const first = runs[0]?.id ?? '';
     const curves = `${server.url}/v1/benchmarks/${packed}/curves`;
-    const nothing = { issues: 0, selected: null, points: [] };
+    const nothing = { issues: 0, unknown: 0, selected: null, points: [] };
     expect(await (await checkedFetch(curves)).json()).toEqual({
       arms: ['mine', 'saved'].map((arm) => ({ arm, ...nothing })),
     });

@@ -56,6 +56,8 @@ describe('reports over HTTP', () => {
       id: expect.stringMatching(/^\w{32}$/) as unknown,
       title: 'My report',
       runs: 2,
+      unknown_labels: 0,
+      notes: [],
       labelled: 2,
     });
     expect(made.headers.get('location')).toBe(`/v1/reports/${answer.id}`);

@@ -90,7 +90,7 @@ describe('a score matrix', () => {
       [],
       [['1', true]],
     ]);
-    expect(issues.map(({ ungraded }) => ungraded)).toEqual([0, 1]);
+    expect(issues.map(({ unknownLabels }) => unknownLabels)).toEqual([[], [null]]);
   });
 
   const row = { instance_id: 'a__b-1', resolved: [0, 1] };

@@ -5,6 +5,7 @@ import fc from 'fast-check';
 import { exportRows, type ExportFormat, type ExportOptions } from '../../../src/reports/exports/export-rows.js';
 import { describeCandidates } from '../../../src/runs/entries.js';
 import { similarity } from '../../../src/reports/exports/export-formats.js';
+import type { Label } from '../../../src/reports/label-book.js';
 import { writeRun } from '../../../src/reports/write-run.js';
 import { imported, SavedFolder } from '../io/saved-runs/import-world.js';
 import { RunRequest } from '../../../src/core/run/run-request.js';
@@ -26,10 +27,13 @@ async function exported(folder: string, format: ExportFormat, more: Partial<Expo
   return rows;
 }
 
-const labelsOf = (rows: readonly (readonly [string, string, boolean])[]): NonNullable<ExportOptions['labels']> => {
-  const labels = new Map<string, Map<string, boolean>>();
-  for (const [instance, candidate, right] of rows) {
-    labels.set(instance, (labels.get(instance) ?? new Map<string, boolean>()).set(candidate, right));
+const labelsOf = (
+  rows: readonly (readonly [string, string, boolean | null])[],
+): NonNullable<ExportOptions['labels']> => {
+  const labels = new Map<string, Map<string, Label>>();
+  for (const [instance, candidate, resolved] of rows) {
+    const own = labels.get(instance) ?? new Map<string, Label>();
+    labels.set(instance, own.set(candidate, { resolved, reason: resolved === null ? 'timed out' : null }));
   }
   return labels;
 };

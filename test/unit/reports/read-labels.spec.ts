@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { labelsOf, readAllLabels } from '../../../src/reports/labels.js';
+import { type Labels, labelsOf, readAllLabels } from '../../../src/reports/label-book.js';
 import { selectSummary } from '../../../src/reports/selection-table.js';
 import { runResult } from '../../fixtures/runs.js';
 
@@ -10,11 +10,13 @@ afterAll(() => {
   rmSync(folder, { recursive: true });
 });
 
+const known = (labels: Labels) => new Map([...labels].map(([id, { resolved }]) => [id, resolved]));
+
 async function labels(...rows: readonly (readonly [id: string, resolved: unknown, instance?: string])[]) {
   const path = join(folder, 'labels.jsonl');
   const records = rows.map(([candidate_id, resolved, instance_id = 'a']) => ({ instance_id, candidate_id, resolved }));
   writeFileSync(path, records.map((record) => `${JSON.stringify(record)}\n`).join(''));
-  return labelsOf(await readAllLabels(path), 'a', path);
+  return known(labelsOf(await readAllLabels(path), 'a', path));
 }
 
 describe('labels of an instance', () => {
@@ -61,7 +63,7 @@ describe('the rates that select prints with labels', () => {
       statistics: { ...statistics, k: 3 },
       selection: { ...selection, candidate_id: 'b', ranking },
     };
-    return selectSummary(result, new Map(labels), 'out');
+    return selectSummary(result, new Map(labels.map(([id, resolved]) => [id, { resolved, reason: null }])), 'out');
   };
 
   it.each([
@@ -78,15 +80,15 @@ describe('the rates that select prints with labels', () => {
         ['a', true],
         ['c', false],
       ],
-      'Pass@1 = 0.500, Pass@3 = 1.000, Best@3 = unknown (with the labels given; 1 of 3 candidates have no label)',
+      'Pass@1 = 0.500, Pass@3 = 1.000, Best@3 = unknown (with the labels given; 1 of 3 candidates have no known label)',
     ],
     [
       [['b', false]],
-      'Pass@1 = 0.000, Pass@3 = unknown, Best@3 = 0.000 (with the labels given; 2 of 3 candidates have no label)',
+      'Pass@1 = 0.000, Pass@3 = unknown, Best@3 = 0.000 (with the labels given; 2 of 3 candidates have no known label)',
     ],
     [
       [],
-      'Pass@1 = unknown, Pass@3 = unknown, Best@3 = unknown (with the labels given; 3 of 3 candidates have no label)',
+      'Pass@1 = unknown, Pass@3 = unknown, Best@3 = unknown (with the labels given; 3 of 3 candidates have no known label)',
     ],
   ] as const)('count no candidate without a label as wrong: %j', (labels, line) => {
     expect(summary(...labels).split('\n')).toContain(line);

@@ -64,7 +64,7 @@ describe('the curve of an arm', () => {
   it('has no Best@k where it was not worked out for a graded run, and no point where nothing is graded', () => {
     const points = armCurve('mine', [run(1, 1, [1], true), run(1, 1, null, true)]).points;
     expect(points.map(({ best_at_k }) => best_at_k)).toEqual([null]);
-    expect(armCurve('mine', [])).toEqual({ arm: 'mine', issues: 0, selected: null, points: [] });
+    expect(armCurve('mine', [])).toEqual({ arm: 'mine', issues: 0, unknown: 0, selected: null, points: [] });
   });
   it.each([
     [0, []],

@@ -83,8 +83,8 @@ describe('measures that a verifier declares', () => {
     const folder = await mkdtemp(join(tmpdir(), 'bestk-measures-'));
     const file = join(folder, 'scores.jsonl');
     const labels = new Map([
-      ['a', false],
-      ['b', true],
+      ['a', { resolved: false, reason: null }],
+      ['b', { resolved: true, reason: null }],
     ]);
     await writeFile(file, `${JSON.stringify(scoresOf('demo-1', ENTRIES, labels))}\n`);
     const issues: ScoredIssue[] = [];

@@ -158,7 +158,7 @@ describe('curves of a small matrix', () => {
   });
 
   it('counts what the numbers rest on', () => {
-    const empty: ScoredIssue = { instanceId: 'e__e-1', repo: 'e/e', candidates: [], ungraded: 0 };
+    const empty: ScoredIssue = { instanceId: 'e__e-1', repo: 'e/e', candidates: [], unknownLabels: [] };
     const ungraded = issueOf([entryOf('x')], [null], 'u__u-1');
     const half = issueOf([entryOf('x'), entryOf('y', { has_source_change: false })], [null, false], 'h__h-1');
     const { coverage, pass_at_k } = report([...issues, empty, ungraded, half]);

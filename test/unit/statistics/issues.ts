@@ -5,7 +5,7 @@ import { Pool } from '../../../verifiers/hybrid/pool.js';
 import { compareBy, runStage } from '../../../verifiers/hybrid/stages.js';
 import type { Preset, Stage } from '../../../src/core/run/preset.js';
 import { ruleOf, selectBest } from '../../../verifiers/hybrid/select.js';
-import { labelled as withLabels, type ScoredIssue } from '../../../src/statistics/curves/scored-issue.js';
+import { type ScoredIssue, splitByLabel } from '../../../src/statistics/curves/scored-issue.js';
 import { anyPool, entryOf } from '../verifiers/hybrid/entry-of.js';
 
 export function issueOf(entries: readonly Entry[], resolved: readonly (boolean | null)[], id = 'o__r-1'): ScoredIssue {
@@ -15,7 +15,7 @@ export function issueOf(entries: readonly Entry[], resolved: readonly (boolean |
     cost: null,
     axes: {},
   }));
-  return { instanceId: id, repo: 'o/r', ...withLabels(candidates) };
+  return { instanceId: id, repo: 'o/r', ...splitByLabel(candidates) };
 }
 
 /** An issue of `n` candidates of which the first `c` are right, and nothing else is known. */

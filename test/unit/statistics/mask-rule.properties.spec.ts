@@ -26,7 +26,7 @@ function joined(issues: readonly ScoredIssue[], most: number): ScoredIssue {
   const candidates = issues.flatMap((issue, at) =>
     issue.candidates.map((each) => ({ ...each, entry: { ...each.entry, id: `${at} ${each.entry.id}` } })),
   );
-  return { instanceId: 'o__r-1', repo: 'o/r', ungraded: 0, candidates: candidates.slice(0, most) };
+  return { instanceId: 'o__r-1', repo: 'o/r', unknownLabels: [], candidates: candidates.slice(0, most) };
 }
 
 function rulesOf(issue: ScoredIssue, { stages }: Preset) {

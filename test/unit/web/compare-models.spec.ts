@@ -40,7 +40,7 @@ describe('arms beside each other', () => {
 
   it('say what they came to, and nothing that is not known', () => {
     const counts = { waiting: 0, queued: 0, running: 1, none: 1, failed: 1, cancelled: 1, skipped: 2 };
-    const known = { ...counts, selected: 3, graded: 4, right: 3, wrong: 1, tokens: 8_000, cost_usd: 2 };
+    const known = { ...counts, selected: 3, graded: 4, right: 3, wrong: 1, unknown: 0, tokens: 8_000, cost_usd: 2 };
     const unknown = { ...known, arm: 'y', selected: 0, none: 0, graded: 0, right: 0, wrong: 0, cost_usd: null };
     const share = { value: 0.75, low: 0.3, high: 0.95 };
     const points = [{ k: 1, pass_at_k: share, best_at_k: null }];
@@ -59,7 +59,7 @@ describe('arms beside each other', () => {
         },
         arms: [{ arm: 'x', ...known }, unknown],
       },
-      { arms: [{ arm: 'x', issues: 4, selected: { ...share, issues: 4 }, points }] },
+      { arms: [{ arm: 'x', issues: 4, unknown: 0, selected: { ...share, issues: 4 }, points }] },
       runs.filter(({ arm }) => arm === 'x').map((each) => ({ ...each, cost_usd: each.seconds && each.seconds / 10 })),
     );
     const said = Object.fromEntries(ARM_FACTS.map(([name, read]) => [name, arms.map(read)]));
