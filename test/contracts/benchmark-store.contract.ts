@@ -140,6 +140,11 @@ export function benchmarkStoreContract(name: string, open: () => Promise<Stores>
       expect(await store.graded(id)).toEqual([{ ...known, best: [0.5, 0.75] }]);
       await store.grade(first, { ...GRADES, right: null, best: null });
       expect(await store.graded(id)).toEqual([{ ...known, right: null, best: null }]);
+      const unknown = { candidate_id: 'b', resolved: null, reason: 'timed out', tests: {} };
+      const document = { grades: [unknown], ungraded: [] };
+      await store.grade(first, { ...GRADES, right: null, graded: 0, ungraded: 1, document });
+      expect(await store.labels(first)).toEqual(document);
+      expect((await store.counts(id)).find(({ graded }) => graded > 0)).toMatchObject({ right: 0, wrong: 0 });
       await store.grade(first, { ...GRADES, right: false });
       expect(await store.labels(second)).toBeNull();
       // Of demo-1 nothing is under way any more, of another benchmark's nothing is said.

@@ -91,7 +91,10 @@ function scored(run: ReportedRun, labels: LabelsByInstance): ScoredIssue | null 
   const entries = request.combiner === null ? run.entries : withCombiner(run.entries, request.combiner);
   const cost = usage.cost_usd === null ? null : usage.cost_usd / Math.max(1, entries.length);
   const known = splitByLabel(
-    entries.map((entry) => ({ entry, ...(own.get(entry.id) ?? NO_LABEL), cost, axes: {} })),
+    entries.map((entry) => {
+      const { resolved, reason } = own.get(entry.id) ?? NO_LABEL;
+      return { entry, resolved, reason, cost, axes: {} };
+    }),
   );
   keepEntries(known.candidates, entries);
   return { instanceId: instance_id, repo: repositoryOf(instance_id) ?? instance_id, authors, measures, ...known };

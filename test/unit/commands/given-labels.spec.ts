@@ -7,6 +7,7 @@ import { registerRescore } from '../../../src/commands/rescore.js';
 import { runRequests } from '../../../src/commands/run-set.js';
 import { RunRequest } from '../../../src/core/run/run-request.js';
 import { benchmarkOfRuns } from '../../../src/reports/benchmark/read-benchmark.js';
+import { importSummary } from '../../../src/reports/write-import.js';
 import { scoredRuns } from '../../../src/reports/curves-table.js';
 import { writeRun } from '../../../src/reports/write-run.js';
 import { givenRequest, runResult } from '../../fixtures/runs.js';
@@ -15,6 +16,11 @@ import { BenchmarkWorld, patchOf } from '../reports/benchmark-world.js';
 
 const opened = (): Promise<never> => Promise.reject(new Error('opened'));
 const report = (id: string, resolved: boolean) => ({ [id]: { resolved, tests_status: {} } });
+
+const openHands = (error_eval: boolean) => ({
+  ...{ instance_id: 'i', instruction: 'Fix it.', metadata: {}, history: [] },
+  test_result: { git_patch: 'x', report: { resolved: false, error_eval } },
+});
 
 async function bestk(...args: readonly string[]): Promise<void> {
   const program = new Command('bestk').exitOverride();
@@ -61,6 +67,88 @@ it('labels with candidates of their own reach those of curves only by the patch'
     ['b', true],
     ['c', true],
   ]);
+});
+
+describe('unknown labels', () => {
+  const row = (candidate_id: string): object => ({ instance_id: 'i', candidate_id, patch: `x ${candidate_id}` });
+  const label = (candidate_id: string, resolved: unknown, reason?: string): object => {
+    return { instance_id: 'i', candidate_id, resolved, reason };
+  };
+  const jsonl = (rows: readonly object[]): string => rows.map((each) => `${JSON.stringify(each)}\n`).join('');
+  const saved = (...labels: readonly object[]): SavedFolder => {
+    const folder = new SavedFolder();
+    folder.write('a.jsonl', jsonl(['a', 'b', 'c'].map(row)));
+    folder.write('labels.jsonl', jsonl(labels));
+    return folder;
+  };
+  const report = (infra_failure: boolean) => ({ i: { resolved: false, infra_failure, tests_status: {} } });
+
+  it('are imported with their reasons, and not beside a known one', async () => {
+    const { path } = saved(label('a', null, 'timed out'), label('b', null), label('c', null, 'lost'), label('c', true));
+    const { labels, summary, folder, rejected } = await imported(path);
+    expect(labels).toEqual([
+      { instance_id: 'i', candidate_id: 'c', resolved: true, sealed: [] },
+      { instance_id: 'i', candidate_id: 'a', resolved: null, reason: 'timed out', sealed: [] },
+      { instance_id: 'i', candidate_id: 'b', resolved: null, sealed: [] },
+    ]);
+    expect(summary).toMatchObject({ labelled: 1, resolved: 1, unknown_labels: 2, unknown_beside_known: 1 });
+    expect(rejected).toEqual([]);
+    expect(importSummary(summary, folder)).toContain('1 with a label (1 resolved), 2 with an unknown one (null), ');
+    const again = await imported(folder);
+    expect(again.labels).toEqual(labels);
+  });
+
+  it.each([
+    ['a harness that could not evaluate the patch', 'i/report.json', report(true), /infra_failure/],
+    ['an evaluation of OpenHands that failed', 'output.jsonl', openHands(true), /error_eval/],
+  ])('are read from %s', async (_what, file, content, reason) => {
+    const folder = new SavedFolder();
+    if (file !== 'output.jsonl') folder.write('a.jsonl', jsonl([row('a')]));
+    folder.json(file, content);
+    const { labels, summary } = await imported(folder.path);
+    expect(labels).toMatchObject([{ resolved: null, reason: expect.stringMatching(reason) as unknown }]);
+    expect(summary).toMatchObject({ labelled: 0, unknown_labels: 1 });
+  });
+
+  it('stop an import and its readers only if a file of labels contradicts itself', async () => {
+    const { path } = saved(label('a', true), label('b', null, 'lost'), label('a', false));
+    const message = /labels\.jsonl, line 3, field "resolved": of "a" contradicts line 1\./;
+    await expect(imported(path)).rejects.toThrow(message);
+    await expect(scoredRuns([path], [])).rejects.toThrow(message);
+    const apart = new SavedFolder();
+    apart.write('l1.jsonl', jsonl([label('a', true)]));
+    apart.write('l2.jsonl', jsonl([label('a', false)]));
+    const { labels, rejected } = await imported(saved().path, apart.path);
+    expect(labels.map(({ resolved }) => resolved)).toEqual([true]);
+    expect(rejected).toMatchObject([{ reason: expect.stringMatching(/contradicts an earlier one, of .*l1/) as unknown }]);
+  });
+
+  it('reach curves with their reasons, and are known by an equal patch', async () => {
+    const { path } = saved(label('a', null, 'timed out'), label('b', true));
+    const [issue] = await scoredRuns([path], []);
+    expect(issue?.candidates.map(({ entry, resolved }) => [entry.id, resolved])).toEqual([['b', true]]);
+    expect(issue?.unknownLabels).toEqual(['timed out', 'no label is given']);
+    const other = new SavedFolder();
+    other.write('o.jsonl', jsonl([{ ...row('z'), patch: 'x a' }]));
+    other.write('l.jsonl', jsonl([label('z', false)]));
+    const [known] = await scoredRuns([path], [other.path]);
+    expect(known?.candidates.map(({ entry, resolved }) => [entry.id, resolved])).toEqual([
+      ['a', false],
+      ['b', true],
+    ]);
+  });
+
+  it('are enough for rescore, and give no reward', async () => {
+    const { path } = saved(label('a', null, 'timed out'), label('b', true));
+    const { folder } = await imported(path);
+    expect(await rewards(folder, join(folder, 'labels.jsonl'))).toEqual({ a: null, b: 1, c: null });
+    const [runs, only] = [new SavedFolder(), new SavedFolder()];
+    runs.write('preds.jsonl', jsonl([{ instance_id: 'i', model_name_or_path: 'a', model_patch: 'x' }]));
+    only.write('labels.jsonl', jsonl([label('a', null, 'timed out')]));
+    const out = mkdtempSync(join(tmpdir(), 'bestk-rescored-'));
+    const args = ['rescore', '--input', runs.path, '--out', out, '--labels', only.path];
+    await expect(bestk(...args)).rejects.toThrow('opened');
+  });
 });
 
 describe('reports of the harness as labels', () => {

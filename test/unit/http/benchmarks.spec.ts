@@ -148,7 +148,10 @@ describe('a benchmark over HTTP', () => {
     expect(await (await checkedFetch(labelled)).json()).toEqual({ graded: true, labels: [] });
     const tests = { passes: 'passed', fails: 'failed', 'is not there': 'missing' };
     const document = {
-      grades: [{ candidate_id: 'a', resolved: false, reason: 'Two fail.', tests }],
+      grades: [
+        { candidate_id: 'a', resolved: false, reason: 'Two fail.', tests },
+        { candidate_id: 'c', resolved: null, reason: 'Timed out.', tests: {} },
+      ],
       ungraded: [{ candidate_id: 'b', reason: 'No engine.' }],
     };
     await store.benchmarks.grade(first, { ...grades, document });
@@ -156,10 +159,18 @@ describe('a benchmark over HTTP', () => {
       graded: true,
       labels: [
         { candidate_id: 'a', right: false, reason: 'Two fail.', failed_tests: ['fails', 'is not there'] },
+        { candidate_id: 'c', right: null, reason: 'Timed out.', failed_tests: [] },
         { candidate_id: 'b', right: null, reason: 'No engine.', failed_tests: [] },
       ],
     });
     expect(await (await fetch(`${server.url}/v1/runs/${first}/evidence`)).text()).not.toContain('Two fail.');
+    await store.benchmarks.grade(first, { ...grades, right: null, graded: 1, right_candidates: 0, ungraded: 1, best: [0] });
+    expect(await (await checkedFetch(curves)).json()).toMatchObject({
+      arms: [{ arm: 'mine', issues: 1, unknown: 1, selected: null, points: [{ k: 1, pass_at_k: { value: 0 } }] }, {}],
+    });
+    expect(await (await checkedFetch(`${server.url}/v1/benchmarks/${packed}`)).json()).toMatchObject({
+      arms: [{ arm: 'mine', graded: 1, right: 0, wrong: 0, unknown: 1 }, { arm: 'saved' }],
+    });
     await store.benchmarks.grade(first, null);
     expect(await (await checkedFetch(labelled)).json()).toEqual({ graded: false, labels: [] });
     expect((await checkedFetch(`${server.url}/v1/runs/none/labels`)).status).toBe(404);

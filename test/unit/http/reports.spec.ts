@@ -81,6 +81,36 @@ describe('reports over HTTP', () => {
     expect(listed.reports.map(({ id }) => id)).toEqual([answer.id]);
   });
 
+  it('keep unknown labels apart, and refuse labels that contradict each other', async () => {
+    const ids = [await doneRun('o__u-1'), await doneRun('o__u-2')];
+    const [first, second] = ['o__u-1', 'o__u-2'].map((instance_id) =>
+      ['a', 'b/2 ?#%'].map((candidate_id) => ({ instance_id, candidate_id, resolved: null, reason: 'timed out' })),
+    );
+    const runs = ids.map((run_id) => ({ run_id }));
+    const known = { instance_id: 'o__u-2', candidate_id: 'a', resolved: true };
+    const made = await ask([...runs, ...(first ?? []), ...(second ?? []), known]);
+    const answer = (await made.json()) as { id: string };
+    expect(answer).toMatchObject({
+      ...{ labelled: 2, unknown_labels: 3 },
+      notes: [
+        '3 of 4 labels are unknown (null); the most frequent reason (3) is: timed out',
+        '1 labels are both unknown and known, such as that of "a" of o__u-2; the known ones are used',
+      ],
+    });
+    expect(await (await fetch(`${server.url}/v1/reports/${answer.id}`)).json()).toMatchObject({
+      returned: { right: null, unknown_labels: 2 },
+      unknown_labels: {
+        ...{ candidates: 3, issues: 1 },
+        issues_without_known_label: [{ instance_id: 'o__u-1', candidates: 2, reason: 'timed out' }],
+      },
+    });
+    const refused = await ask([...runs, known, { ...known, resolved: false }]);
+    expect([refused.status, await refused.json()]).toMatchObject([
+      422,
+      { detail: expect.stringMatching(/line 4.*of "a" contradicts line 3/) as unknown },
+    ]);
+  });
+
   it.each([
     ['nothing', [], 422],
     ['a line that is no JSON', ['{"run_id":'], 422],

@@ -93,6 +93,13 @@ describe('a score matrix', () => {
     expect(issues.map(({ unknownLabels }) => unknownLabels)).toEqual([[], [null]]);
   });
 
+  it('reads why labels are unknown', async () => {
+    const [issue] = await read([{ instance_id: 'a', resolved: [null, 1, null], label_reasons: ['lost', null, null] }]);
+    expect(issue?.unknownLabels).toEqual(['lost', null]);
+    const ragged = read([{ instance_id: 'a', resolved: [null, 1], label_reasons: ['lost'] }]);
+    await expect(ragged).rejects.toThrow(/field "label_reasons": has 1 values for 2 labels/);
+  });
+
   const row = { instance_id: 'a__b-1', resolved: [0, 1] };
   it.each<[string, object | string, RegExp]>([
     ['ragged arrays', { ...row, execution_free: [0.5] }, /line 2, field "execution_free": has 1 values for 2 labels/],

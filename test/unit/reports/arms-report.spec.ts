@@ -37,6 +37,27 @@ describe('the report of several arms', () => {
     expect(page.indexOf('>16<')).toBeLessThan(page.indexOf('>8<'));
   });
 
+  it('counts a selection with an unknown label apart, and says why it is unknown', async () => {
+    const unknown = { ...selected(false), right: null, unknown_because: 'timed\nout', graded: 1, unknown: 1 };
+    const outcomes = new Map<string, Outcome>([
+      ['o__r-0', unknown],
+      ['o__r-1', selected(true)],
+      ['o__r-2', { ...selected(true), right: null, graded: 0, right_candidates: 0 }],
+    ]);
+    const made = armsReport('t', [{ name: 'a', outcomes }, arm('b', true, true, true)], [...outcomes.keys()]);
+    expect(made.arms[0]).toMatchObject({
+      ...{ right: { resolved: 1, issues: 1 }, unknown: 1, unknown_candidates: 1, ungraded_candidates: 3 },
+    });
+    expect(made.comparisons).toMatchObject([{ issues_in_both: 1 }]);
+    const said =
+      '3 candidates of a have no known label (1 graded, with an unknown label), among them the selected one in 1 issue, and are excluded from all rates.';
+    expect(armSentences(made)).toContain(said);
+    expect(armsText(made)).toContain(said);
+    const rows = armsCsv(made).split('\r\n');
+    expect(rows.slice(1, 6).map((line) => line.split(',')[3])).toEqual(['unknown', 'yes', 'yes', 'yes', '']);
+    expect(await armsPage(made)).toMatch(/Unknown labels[^]*o__r-0[^]*timed.{1,8}out/);
+  });
+
   it('says in a terminal why issues have no selection', () => {
     const failed: Outcome = { ...WAITING, state: 'failed', code: 'image-missing', reason: 'Image "x:1"\nis gone.' };
     const text = armsText(armsReport('t', [{ name: 'a', outcomes: new Map([['o__r-0', failed]]) }], ['o__r-0']));

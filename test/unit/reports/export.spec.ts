@@ -205,6 +205,53 @@ it('scores are a matrix that curves reads, with the labels given', async () => {
   });
 });
 
+describe('a candidate with an unknown label', () => {
+  const ids = ['a', 'b', 'c', 'd'];
+  const labels = labelsOf([
+    ['i', 'a', true],
+    ['i', 'b', null],
+    ['i', 'c', false],
+  ]);
+  const unlabelled = labelsOf([
+    ['i', 'a', true],
+    ['i', 'c', false],
+  ]);
+  const folder = (): Promise<string> => candidates(ids.map((id) => ['i', id, 'agent'] as const));
+
+  it('has no reward, and counts in no advantage', async () => {
+    const rows = await exported(await folder(), 'rl', { labels });
+    expect(rows.map(({ reward, advantage }) => [reward, advantage])).toEqual([
+      [1, 1],
+      [null, null],
+      [0, -1],
+      [null, null],
+    ]);
+  });
+
+  it('has no reward in R2E-Gym either', async () => {
+    const rows = await exported(await folder(), 'r2e-gym', { labels });
+    expect(rows.map(({ reward }) => reward)).toEqual([1, null, 0, null]);
+  });
+
+  it('has null and its reason in a score matrix, which has no reasons if there are none', async () => {
+    const [row] = await exported(await folder(), 'scores', { labels });
+    expect(row).toMatchObject({ resolved: [true, null, false, null], label_reasons: [null, 'timed out', null, null] });
+    const [without] = await exported(await folder(), 'scores', { labels: unlabelled });
+    expect(without).toMatchObject({ resolved: [true, null, false, null] });
+    expect(without).not.toHaveProperty('label_reasons');
+  });
+
+  it('is in no training pair', async () => {
+    const pairs = await exported(await folder(), 'pairs', { labels });
+    expect(pairs.map(({ candidate_id }) => candidate_id)).toEqual(['a', 'c']);
+  });
+
+  it.each(['predictions', 'r2e-gym', 'rl', 'pairs'] as const)('is exported as one without a label: %s', async (format) => {
+    const given = await folder();
+    expect(await exported(given, format, { labels })).toEqual(await exported(given, format, { labels: unlabelled }));
+  });
+});
+
 describe('training pairs', () => {
   it('are as many right as wrong ones, and no repository is in both parts', async () => {
     const rows = Array.from({ length: 60 }, (_, n) => [`o${n % 20}__r-${n}`, `c${n}`, 'agent'] as const);

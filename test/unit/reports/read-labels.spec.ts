@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Labels, labelsOf, readAllLabels } from '../../../src/reports/label-book.js';
+import { LabelBook, type Labels, labelsOf, readAllLabels } from '../../../src/reports/label-book.js';
 import { selectSummary } from '../../../src/reports/selection-table.js';
 import { runResult } from '../../fixtures/runs.js';
 
@@ -41,12 +41,19 @@ describe('labels of an instance', () => {
     await expect(labels(['x', true], ['y', resolved])).rejects.toThrow(/labels\.jsonl, line 2, field "resolved"/);
   });
 
-  it('takes null for not known, and the same label twice', async () => {
-    expect([...(await labels(['x', true], ['y', null], ['x', 1]))]).toEqual([['x', true]]);
+  it('keeps an unknown label, and the same label twice', async () => {
+    expect([...(await labels(['x', true], ['y', null], ['x', 1]))]).toEqual([
+      ['x', true],
+      ['y', null],
+    ]);
   });
 
-  it('refuses two labels of a candidate that contradict each other', async () => {
-    await expect(labels(['x', true], ['x', 0])).rejects.toThrow(/line 2, field "resolved": of "x" contradicts/);
+  it.each([
+    [[true, 0], 'line 2, field "resolved": of "x" contradicts line 1.'],
+    [[null, false, null, true], 'line 4, field "resolved": of "x" contradicts line 2.'],
+    [[1, true, null, false], 'line 4, field "resolved": of "x" contradicts line 1.'],
+  ])('refuses labels of a candidate that contradict each other, naming both lines: %j', async (given, message) => {
+    await expect(labels(...given.map((each) => ['x', each] as const))).rejects.toThrow(message);
   });
 
   it('refuses a file without a label of the instance', async () => {
@@ -54,8 +61,59 @@ describe('labels of an instance', () => {
   });
 });
 
+describe('unknown labels', () => {
+  const write = (name: string, ...rows: readonly object[]): string => {
+    const path = join(folder, name);
+    writeFileSync(path, rows.map((row) => `${JSON.stringify({ instance_id: 'a', ...row })}\n`).join(''));
+    return path;
+  };
+
+  it.each([
+    ['a reason', { reason: 'timed out' }, 'timed out'],
+    ['no reason', {}, null],
+    ['a null reason', { reason: null }, null],
+    ['a very long reason', { reason: 'x'.repeat(2_000) }, 'x'.repeat(1_000)],
+  ])('are kept with %s', async (_what, more, reason) => {
+    const path = write('unknown.jsonl', { candidate_id: 'x', resolved: null, ...more });
+    expect((await readAllLabels(path)).get('a')?.get('x')).toMatchObject({ resolved: null, reason });
+  });
+
+  it.each([
+    [[null, true], true],
+    [[false, null], false],
+    [[null, false, null], false],
+  ])('are replaced by a known one, which is noted: %j', async (given, resolved) => {
+    const book = new LabelBook();
+    const rows = given.map((each) => ({ candidate_id: 'x', resolved: each }));
+    const path = write('both.jsonl', ...rows, { candidate_id: 'y', resolved: null, reason: 'timed out' });
+    expect((await readAllLabels(path, book)).get('a')?.get('x')?.resolved).toBe(resolved);
+    expect(book.notes()).toEqual([
+      '1 of 2 labels are unknown (null); the most frequent reason (1) is: timed out',
+      '1 labels are both unknown and known, such as that of "x" of a; the known ones are used',
+    ]);
+  });
+
+  it('are not lines of an import that only hold what is sealed', async () => {
+    const sealed = [{ kind: 'test-log', value: 'x' }];
+    const path = write('sealed.jsonl', { candidate_id: 'x', resolved: null, sealed });
+    expect((await readAllLabels(path)).size).toBe(0);
+  });
+
+  it('of one file are known by another, and two that contradict each other name both files', async () => {
+    const book = new LabelBook();
+    const first = write('first.jsonl', { candidate_id: 'x', resolved: null }, { candidate_id: 'y', resolved: true });
+    await readAllLabels(first, book);
+    const labels = await readAllLabels(write('second.jsonl', { candidate_id: 'x', resolved: true }), book);
+    expect(labels.get('a')?.get('x')?.resolved).toBe(true);
+    const third = write('third.jsonl', { candidate_id: 'y', resolved: false });
+    await expect(readAllLabels(third, book)).rejects.toThrow(
+      `${third}, line 1, field "resolved": of "y" contradicts line 2 of ${first}.`,
+    );
+  });
+});
+
 describe('the rates that select prints with labels', () => {
-  const summary = (...labels: readonly (readonly [string, boolean])[]): string => {
+  const summary = (...labels: readonly (readonly [string, boolean | null])[]): string => {
     const { selection, statistics, ...rest } = runResult();
     const ranking = selection.ranking.flatMap((each) => ['b', 'a', 'c'].map((id) => ({ ...each, candidate_id: id })));
     const result = {
@@ -63,7 +121,7 @@ describe('the rates that select prints with labels', () => {
       statistics: { ...statistics, k: 3 },
       selection: { ...selection, candidate_id: 'b', ranking },
     };
-    return selectSummary(result, new Map(labels.map(([id, resolved]) => [id, { resolved, reason: null }])), 'out');
+    return selectSummary(result, new Map(labels.map(([id, resolved]) => [id, { resolved, reason: resolved === null ? 'timed out' : null }])), 'out');
   };
 
   it.each([
@@ -92,6 +150,16 @@ describe('the rates that select prints with labels', () => {
     ],
   ] as const)('count no candidate without a label as wrong: %j', (labels, line) => {
     expect(summary(...labels).split('\n')).toContain(line);
+  });
+});
+
+describe('an unknown label that select prints', () => {
+  it('is neither right nor wrong, and says why', () => {
+    const labels = new Map([[runResult().selection.ranking[0]?.candidate_id ?? '', { resolved: null, reason: 'a\nb' }]]);
+    const lines = selectSummary(runResult(), labels, 'out').split('\n');
+    expect(lines[1]).toMatch(/ unknown$/);
+    expect(lines.find((line) => line.startsWith('Label of'))).toMatch(/is unknown: a.{1,2}b$/);
+    expect(lines.find((line) => line.startsWith('Pass@1'))).toMatch(/^Pass@1 = unknown, Pass@\d = unknown, Best@\d = unknown/);
   });
 });
 

@@ -31,6 +31,23 @@ describe('the issues of a benchmark', () => {
     expect(found.map(({ instance }) => instance.slice(-1)).join('')).toBe(expected);
   });
 
+  it.each([
+    ['not graded', 'a__a-2'],
+    ['label unknown', 'a__a-3'],
+    ['no right candidate', 'a__a-1'],
+    ['wrong', 'a__a-1'],
+  ])('are found by the outcome %j, an unknown label being no wrong one', (outcome, expected) => {
+    const graded = rowsOf(
+      [
+        run('a__a-1', 'x', { right: false, graded: 2, right_candidates: 0, ungraded: 0 }),
+        run('a__a-2', 'x', {}),
+        run('a__a-3', 'x', { right: null, graded: 1, right_candidates: 0, ungraded: 1 }),
+      ],
+      ['x'],
+    );
+    expect(filtered(graded, { ...ANY, outcome }).map(({ instance }) => instance)).toEqual([expected]);
+  });
+
   it.each(['__proto__', 'constructor'])('are all shown for the filters and the order %j of an address', (name) => {
     expect(filtered(rows, { ...ANY, state: name, outcome: name, order: name })).toEqual(rows);
   });
