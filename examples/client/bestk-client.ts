@@ -969,6 +969,10 @@ export type ReportMade = {
   readonly title: string;
   readonly runs: number;
   readonly labelled: number;
+  /** Candidates of these issues without a known label, excluded from every rate. */
+  readonly unknown_labels: number;
+  /** What to know about the labels sent. */
+  readonly notes: readonly string[];
 };
 
 export type Reports = {
@@ -1093,6 +1097,8 @@ export type Benchmark = {
     readonly graded: number;
     readonly right: number;
     readonly wrong: number;
+    /** Graded runs of which it is unknown whether the selected patch is right. */
+    readonly unknown: number;
     readonly tokens: number;
     readonly cost_usd: number | null;
   }[];
@@ -1136,6 +1142,8 @@ export type BenchmarkCurves = {
       readonly high: number;
       readonly issues: number;
     } | null;
+    /** Number of graded issues with an unknown outcome, which are excluded. */
+    readonly unknown: number;
     readonly points: readonly {
       readonly k: number;
       /** P(at least one of k random candidates is right). */
@@ -1166,7 +1174,7 @@ export type RunLabels = {
   readonly graded: boolean;
   readonly labels: readonly {
     readonly candidate_id: string;
-    /** Null = could not be graded. */
+    /** Null = unknown, for the reason stated. */
     readonly right: boolean | null;
     readonly reason: string;
     /** Required tests that did not pass (the first ones). */

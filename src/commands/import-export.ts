@@ -96,7 +96,7 @@ export function registerExport(program: Command, openConverse: () => Promise<Con
     .addHelpText('after', EXPORT_EXAMPLE)
     .action(async (options: ExportOptions) => {
       const { run: folder, format, out, json } = options;
-      const labels = 
+      const labels =
         options.labels === undefined ? null : await readLabels(options.labels, () => candidatesIn(folder), printNote);
       const references =
         options.reference === undefined ? new Map<string, string>() : await readReferences(options.reference);

@@ -79,8 +79,8 @@ export interface SetTold {
 export async function runSet(app: App, items: readonly SetItem[], options: SetOptions): Promise<SetTold> {
   const { out, single, without = [] } = options;
   const instances = items.length + without.length;
-  const counts = { instances, done: 0, without: 0, skipped: without.length, failed: 0, not_begun: 0, unknown_labels: 0 };
-  const told: SetTold = { ...counts, reasons: {}, spent: { tokens: 0, usd: 0 } };
+  const counts = { instances, done: 0, without: 0, skipped: without.length, failed: 0, not_begun: 0 };
+  const told: SetTold = { ...counts, unknown_labels: 0, reasons: {}, spent: { tokens: 0, usd: 0 } };
   const files = new SetFiles(out, single);
   await files.begin();
   for (const each of without) await files.skip(each);
@@ -179,8 +179,8 @@ function candidatesIn(requests: readonly RunRequest[]): ImportLabels {
 
 /** Prints the outcome of a set. @returns the exit code */
 export function tellSet(told: SetTold, out: string, json: boolean, also: object = {}): number {
-  const { instances, done, without, skipped, failed, not_begun, unknown_labels } = told;
-  if (json) printJson({ instances, done, without, skipped, failed, not_begun, unknown_labels, ...also, out });
+  const { done, without, not_begun } = told;
+  if (json) printJson({ ...told, reasons: undefined, spent: undefined, ...also, out });
   else printText(summary(told, out));
   const code = exitOfSet(told);
   return code === EXIT.done && without === done && not_begun === 0 ? EXIT.noPatch : code;
@@ -234,11 +234,9 @@ async function runToFolder(work: Work, item: SetItem, signal: AbortSignal): Prom
   const one = { key, request, onEvent, once: options.once };
   const run = await runOne(app, one, signal).finally(() => phases.delete(instance_id));
   const labels = await options.labels();
-  const own = labels?.get(instance_id) ?? null;
   const { entries } = poolOfRun(request, run.result);
-  await files.add(run, entries, own);
-  const isUnknown = ({ id }: (typeof entries)[number]): boolean => (own?.get(id)?.resolved ?? null) === null;
-  told.unknown_labels += own === null ? 0 : entries.filter(isUnknown).length;
+  const unknown = await files.add(run, entries, labels?.get(instance_id) ?? null);
+  told.unknown_labels += unknown;
   const { selection, usage } = run.result;
   told.done += 1;
   told.without += Number(selection.candidate_id === null);

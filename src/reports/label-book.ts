@@ -71,10 +71,12 @@ export class LabelBook {
     const [most] = [...counts].sort(([, a], [, b]) => b - a);
     const why = most === undefined ? 'no reason is stated' : `the most frequent reason (${most[1]}) is: ${most[0]}`;
     return [
-      ...(unknown.length === 0 ? [] : [`${unknown.length} of ${all.length} labels are unknown (null); ${why}`]),
+      ...(unknown.length === 0 ? [] : [`unknown labels (null): ${unknown.length} of ${all.length}; ${why}`]),
       ...(this.first === null
         ? []
-        : [`${this.both.size} labels are both unknown and known, such as that of ${this.first}; the known ones are used`]),
+        : [
+            `candidates with a known and an unknown label: ${this.both.size}, such as ${this.first}; the known label is used`,
+          ]),
     ];
   }
 }

@@ -122,13 +122,16 @@ export class ImportLabels<Row extends Sealed = Sealed> {
     const earlier = this.outcomes.get(key);
     if (earlier === undefined) this.outcomes.set(key, { resolved, ...place });
     if (earlier === undefined || earlier.resolved === resolved) return true;
-    const { file } = place;
-    if (file === earlier.file && place.line !== undefined && earlier.line !== undefined)
-      throw contradiction(candidate_id ?? '', { ...place, field: 'resolved' }, earlier);
-    const from = file === earlier.file ? '' : `, of ${earlier.file}`;
-    const reason = `a label of candidate "${candidate_id ?? ''}" that contradicts an earlier one${from}`;
-    this.contradictions.push({ file, reason });
+    this.contradict(candidate_id ?? '', place, earlier);
     return false;
+  }
+
+  /** @throws BadInputError if both are lines of one file */
+  private contradict(candidateId: string, { file, line }: LabelPlace, earlier: LabelPlace): void {
+    const isSame = file === earlier.file;
+    if (isSame && line !== undefined) throw contradiction(candidateId, { file, line, field: 'resolved' }, earlier);
+    const reason = `a label of candidate "${candidateId}" that contradicts an earlier one`;
+    this.contradictions.push({ file, reason: isSame ? reason : `${reason}, of ${earlier.file}` });
   }
 
   private candidatesOf({ row, file, patch }: Apart<Row>, isPerModel: boolean): readonly string[] | Reason {

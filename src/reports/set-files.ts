@@ -41,8 +41,11 @@ export class SetFiles {
     private readonly single = false,
   ) {}
 
-  /** Writes a run's report into its instance's folder and appends its lines to the combined files. */
-  async add(run: FinishedRun, entries: readonly Entry[], labels: Labels | null): Promise<void> {
+  /**
+   * Writes a run's report into its instance's folder and appends its lines to the combined files.
+   * @returns the number of candidates without a known label, if there are labels
+   */
+  async add(run: FinishedRun, entries: readonly Entry[], labels: Labels | null): Promise<number> {
     const { instance_id } = run.result.selection;
     const folder = this.single ? this.folder : join(this.folder, folderName(instance_id));
     const candidates = await writeRun(folder, run);
@@ -51,7 +54,9 @@ export class SetFiles {
     await this.line('predictions', selectedPrediction(run.request.preset, run.result));
     for (const { candidate_id, patch } of candidates)
       await this.line('candidates', { instance_id, candidate_id, patch });
-    if (labels !== null) await this.line('scores', scoresOf(instance_id, entries, labels));
+    if (labels === null) return 0;
+    await this.line('scores', scoresOf(instance_id, entries, labels));
+    return entries.filter(({ id }) => (labels.get(id)?.resolved ?? null) === null).length;
   }
 
   async skip(skipped: Skipped): Promise<void> {
@@ -105,11 +110,7 @@ export class SetFiles {
 }
 
 /** One line of a score matrix. */
-export function scoresOf(
-  instance_id: string,
-  entries: readonly Entry[],
-  labels: Labels,
-): unknown {
+export function scoresOf(instance_id: string, entries: readonly Entry[], labels: Labels): unknown {
   const names = new Set(entries.flatMap(({ measures }) => Object.keys(measures ?? {})));
   const further = (name: string): (number | null)[] => entries.map(({ measures }) => measures?.[name] ?? null);
   const reasons = entries.map(({ id }) => labels.get(id)?.reason ?? null);

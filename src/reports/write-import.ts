@@ -127,7 +127,8 @@ class ImportWriter {
     await this.keptLabels(rows);
     const beside = [...this.unknown.keys()].filter((key) => this.labelled.has(key)).length;
     for (const [key, row] of this.unknown) if (row !== null && !this.labelled.has(key)) await this.write('labels', row);
-    for (const { file, reason } of [...homeless, ...contradictions]) await this.reject({ file, line: null, byte: null, reason });
+    for (const { file, reason } of [...homeless, ...contradictions])
+      await this.reject({ file, line: null, byte: null, reason });
     for (const name of NAMES) {
       this.files[name].end();
       await once(this.files[name], 'finish');

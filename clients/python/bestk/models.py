@@ -820,6 +820,8 @@ class ReportMade(TypedDict):
     title: str
     runs: int
     labelled: int
+    unknown_labels: int  # Candidates of these issues without a known label, excluded from every rate.
+    notes: List[str]  # What to know about the labels sent.
 
 
 class ReportsReports(TypedDict):
@@ -963,6 +965,7 @@ class BenchmarkArms(TypedDict):
     graded: int
     right: int
     wrong: int
+    unknown: int  # Graded runs of which it is unknown whether the selected patch is right.
     tokens: float
     cost_usd: Optional[float]
 
@@ -1045,6 +1048,7 @@ class BenchmarkCurvesArms(TypedDict):
     arm: str
     issues: int  # Number of issues with a graded candidate.
     selected: Optional['BenchmarkCurvesArmsSelected']  # Share of right selections over the issues with a known outcome; null = none is known.
+    unknown: int  # Number of graded issues with an unknown outcome, which are excluded.
     points: List['BenchmarkCurvesArmsPoints']
 
 
@@ -1067,7 +1071,7 @@ class BenchmarkPlots(TypedDict):
 
 class RunLabelsLabels(TypedDict):
     candidate_id: str
-    right: Optional[bool]  # Null = could not be graded.
+    right: Optional[bool]  # Null = unknown, for the reason stated.
     reason: str
     failed_tests: List[str]  # Required tests that did not pass (the first ones).
 

@@ -1,5 +1,10 @@
 import { BadInputError } from '../../core/errors/errors.js';
-import { type LabelledEntry, type MaybeLabelled, type ScoredIssue, splitByLabel } from '../../statistics/curves/scored-issue.js';
+import {
+  type LabelledEntry,
+  type MaybeLabelled,
+  type ScoredIssue,
+  splitByLabel,
+} from '../../statistics/curves/scored-issue.js';
 import { readRecords, type Located } from '../records/records.js';
 import { MeasureName, measureNamed } from '../../core/run/verdict.js';
 import { repositoryOf } from '../../core/run/issue.js';

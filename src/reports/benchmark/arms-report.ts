@@ -254,7 +254,9 @@ function unknownSections({ issues }: ArmsReport): readonly Section[] {
   return [
     {
       title: 'Unknown labels',
-      text: ['These selections were graded, and it is unknown whether they are right. They are excluded from all rates.'],
+      text: [
+        'These selections were graded, and it is unknown whether they are right. They are excluded from all rates.',
+      ],
       plots: [],
       tables: [{ caption: 'Selections', columns: columns('instance', 'arm', 'reason'), rows }],
     },

@@ -122,15 +122,10 @@ function outcomeOf(
 ): Outcome {
   const matrix = join(folder, 'matrix.jsonl');
   const { candidate_id, confidence, deciding_stage: stage } = selected ?? NOT_SELECTED;
-  const given = entries.flatMap(({ id }) => labels?.get(id) ?? []);
-  const known = given.filter(({ resolved }) => resolved !== null);
-  const nothing = known.length === 0 ? null : false;
-  const label = candidate_id === null ? undefined : labels?.get(candidate_id);
   return {
     state: candidate_id === null ? 'none' : 'selected',
     ...{ code: null, reason: null, candidate_id, confidence, stage, folder: place },
-    right: candidate_id === null ? nothing : (label?.resolved ?? null),
-    unknown_because: label?.reason ?? null,
+    ...labelledOutcome(entries, candidate_id, labels ?? NO_LABELS),
     k: entries.length,
     distinct_patches: statistics?.distinct_patches ?? null,
     executions: existsSync(matrix)
@@ -138,11 +133,24 @@ function outcomeOf(
           .split('\n')
           .filter((line) => line !== '').length
       : 0,
+    tokens: tokensOfRun(usage),
+    usd: usage.cost_usd,
+  };
+}
+
+const NO_LABELS: Labels = new Map();
+
+function labelledOutcome(entries: ReportedRun['entries'], selected: string | null, labels: Labels) {
+  const given = entries.flatMap(({ id }) => labels.get(id) ?? []);
+  const known = given.filter(({ resolved }) => resolved !== null);
+  const none = { resolved: known.length === 0 ? null : false, reason: null };
+  const label = selected === null ? none : labels.get(selected);
+  return {
+    right: label?.resolved ?? null,
+    unknown_because: label?.reason ?? null,
     graded: known.length,
     right_candidates: known.filter(({ resolved }) => resolved).length,
     unknown: given.length - known.length,
-    tokens: tokensOfRun(usage),
-    usd: usage.cost_usd,
   };
 }
 

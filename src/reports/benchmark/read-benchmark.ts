@@ -200,7 +200,8 @@ async function labelsIn(
 ): Promise<FoundLabels> {
   const book = new LabelBook();
   const others: string[] = [];
-  for (const path of paths) if (await isPlain(path)) await readAllLabels(path, book);
+  for (const path of paths)
+    if (await isPlain(path)) await readAllLabels(path, book);
     else others.push(path);
   const homeless = others.length === 0 ? [] : await importLabels(others, await candidatesOf(), book, onNote);
   for (const note of book.notes()) onNote(note);
@@ -225,12 +226,15 @@ async function importLabels(
     if (kept !== null) rows.push(kept);
   }
   const settled = candidates.settle();
-  for (const { resolved, reason = null, candidate_id, instance_id, file } of [...rows, ...settled.rows]) {
-    if (candidate_id !== null && (resolved !== null || reason !== null))
-      book.add({ instance_id, candidate_id, resolved, reason }, { file, field: 'resolved' });
-  }
+  for (const row of [...rows, ...settled.rows]) addLabel(book, row);
   for (const { file, reason } of settled.contradictions) onNote(`${file} has ${reason}; it is not used`);
   return settled.homeless;
+}
+
+/** Rows that only hold what is sealed are no labels. */
+function addLabel(book: LabelBook, { instance_id, candidate_id, resolved, reason, file }: FiledLabel): void {
+  if (candidate_id === null || (resolved === null && reason === undefined)) return;
+  book.add({ instance_id, candidate_id, resolved, reason: reason ?? null }, { file, field: 'resolved' });
 }
 
 /** Whether it is a labels.jsonl, which is read without the import's format detection. */

@@ -4,22 +4,9 @@ import type { BenchmarkReport, Lead, Own, Returned } from './headline.js';
 
 /** The headline in words: which selector wins, by how much, whether that may be chance, and what it costs. */
 export function sentences(report: BenchmarkReport): readonly string[] {
-  const { headline, returned, issues_without_labels, unknown_labels, curves } = report;
+  const { headline, issues_without_labels, unknown_labels } = report;
   const { winner, runner_up, over_random } = headline;
-  const { candidates } = unknown_labels;
-  if (winner === null) {
-    const none = candidates === 0 ? 'No labels were given' : 'No label is known';
-    return [
-      ...(curves === null
-        ? [`${none}, so this report cannot tell right from wrong. It shows what was selected, the evidence and the cost.`]
-        : []),
-      ...unknownLabelsSentences(unknown_labels),
-      ...(returned === null
-        ? []
-        : [`${returned.runs - returned.without_patch} of ${counted(returned.runs, 'run')} returned a patch.`]),
-      ...unfinishedSentence(report),
-    ];
-  }
+  if (winner === null) return sentencesWithoutWinner(report);
   const own = headline.own?.preset === winner ? null : headline.own;
   return [
     ...(own === null ? [] : ownSentences(own, report)),
@@ -28,6 +15,21 @@ export function sentences(report: BenchmarkReport): readonly string[] {
     ...(own?.best_at_k === undefined || own.best_at_k === null ? leadSentences(over_random, runner_up) : []),
     ...costSentence(headline),
     ...(issues_without_labels === 0 ? [] : [withoutLabels(issues_without_labels)]),
+    ...unfinishedSentence(report),
+  ];
+}
+
+/** Without a known label, or without rules. */
+function sentencesWithoutWinner(report: BenchmarkReport): readonly string[] {
+  const { returned, unknown_labels, curves } = report;
+  const none = unknown_labels.candidates === 0 ? 'No labels were given' : 'No label is known';
+  const said = 'It shows what was selected, the evidence and the cost.';
+  return [
+    ...(curves === null ? [`${none}, so this report cannot tell right from wrong. ${said}`] : []),
+    ...unknownLabelsSentences(unknown_labels),
+    ...(returned === null
+      ? []
+      : [`${returned.runs - returned.without_patch} of ${counted(returned.runs, 'run')} returned a patch.`]),
     ...unfinishedSentence(report),
   ];
 }

@@ -57,7 +57,9 @@ function rowsOf(instance: ExportedInstance, options: ExportOptions): readonly un
     case 'predictions':
       return candidates.map(({ candidate_id: model, ...candidate }) => prediction({ ...candidate, model }));
     case 'r2e-gym':
-      return candidates.map((candidate) => r2eTrajectory(instance, candidate, own.get(candidate.candidate_id)?.resolved ?? null));
+      return candidates.map((candidate) =>
+        r2eTrajectory(instance, candidate, own.get(candidate.candidate_id)?.resolved ?? null),
+      );
     case 'scores':
       return [scoresOf(instance_id, entriesOf(instance), own)];
     case 'rl':

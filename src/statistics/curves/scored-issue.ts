@@ -48,8 +48,8 @@ export type MaybeLabelled = Omit<LabelledEntry, 'resolved'> & {
 /** Separates the candidates with a known label from the reasons why others have none. */
 export function splitByLabel(candidates: readonly MaybeLabelled[]): Pick<ScoredIssue, 'candidates' | 'unknownLabels'> {
   return {
-    candidates: candidates.flatMap(({ resolved, reason: _, ...rest }) =>
-      resolved === null ? [] : [{ ...rest, resolved }],
+    candidates: candidates.flatMap(({ entry, resolved, cost, axes }) =>
+      resolved === null ? [] : [{ entry, resolved, cost, axes }],
     ),
     unknownLabels: candidates.flatMap(({ resolved, reason = null }) => (resolved === null ? [reason] : [])),
   };

@@ -139,13 +139,22 @@ function ArmsTable({ arms }: Pick<BenchmarkStanding, 'arms'>) {
         <thead>
           <tr>
             <th scope="col">Arm</th>
-            {['Waiting', 'In progress', 'Selected', 'None', 'Failed', 'Graded', 'Right', 'Wrong', 'Unknown', 'Cost'].map(
-              (name) => (
-                <th scope="col" class="number" key={name}>
-                  {name}
-                </th>
-              ),
-            )}
+            {[
+              'Waiting',
+              'In progress',
+              'Selected',
+              'None',
+              'Failed',
+              'Graded',
+              'Right',
+              'Wrong',
+              'Unknown',
+              'Cost',
+            ].map((name) => (
+              <th scope="col" class="number" key={name}>
+                {name}
+              </th>
+            ))}
           </tr>
         </thead>
         <tbody>

@@ -90,7 +90,9 @@ export function runPageTests(setting: Setting): void {
     await page.reload();
     await page.getByRole('columnheader', { name: 'Right', exact: true }).waitFor();
     expect(await rows.locator('td:nth-child(3)').allInnerTexts()).toEqual(['✕ wrong', '✓ right', 'unknown']);
-    expect(await page.locator('.decision').innerText()).toMatch(/Hidden tests\s+✕ wrong 1 of 2 candidates right, 1 unknown/);
+    expect(await page.locator('.decision').innerText()).toMatch(
+      /Hidden tests\s+✕ wrong 1 of 2 candidates right, 1 unknown/,
+    );
     await page.getByText('1 required test not passed').click();
     expect(await page.locator('.label-in-words').innerText()).toMatch(/1 of 2 required tests fails\.[^]*<b>t<\/b>$/);
   });

@@ -120,7 +120,9 @@ describe('unknown labels', () => {
     apart.write('l2.jsonl', jsonl([label('a', false)]));
     const { labels, rejected } = await imported(saved().path, apart.path);
     expect(labels.map(({ resolved }) => resolved)).toEqual([true]);
-    expect(rejected).toMatchObject([{ reason: expect.stringMatching(/contradicts an earlier one, of .*l1/) as unknown }]);
+    expect(rejected).toMatchObject([
+      { reason: expect.stringMatching(/contradicts an earlier one, of .*l1/) as unknown },
+    ]);
   });
 
   it('reach curves with their reasons, and are known by an equal patch', async () => {

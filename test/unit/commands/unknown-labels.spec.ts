@@ -20,7 +20,9 @@ describe('unknown labels', () => {
     expect(stdout).toMatch(/^ {2}Unknown labels of 1 candidate in 1 issue: timed out$/m);
     expect(stdout).toMatch(/^ {2}No known label in o__r-3 \(2 candidates\): no log/m);
     expect(stdout).not.toContain('\u001b');
-    const json = JSON.parse((await cli.run(['curves', '--scores', file, '--k', '1,2', '--json'])).stdout) as CurvesReport;
+    const json = JSON.parse(
+      (await cli.run(['curves', '--scores', file, '--k', '1,2', '--json'])).stdout,
+    ) as CurvesReport;
     expect(json.coverage).toMatchObject({
       ...{ issues: 2, candidates: 5, ungraded_candidates: 3, ungraded_issues: 1 },
       unknown_labels: { issues_without_known_label: [{ instance_id: 'o__r-3', candidates: 2 }] },

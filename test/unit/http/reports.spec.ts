@@ -93,8 +93,8 @@ describe('reports over HTTP', () => {
     expect(answer).toMatchObject({
       ...{ labelled: 2, unknown_labels: 3 },
       notes: [
-        '3 of 4 labels are unknown (null); the most frequent reason (3) is: timed out',
-        '1 labels are both unknown and known, such as that of "a" of o__u-2; the known ones are used',
+        'unknown labels (null): 3 of 4; the most frequent reason (3) is: timed out',
+        'candidates with a known and an unknown label: 1, such as "a" of o__u-2; the known label is used',
       ],
     });
     expect(await (await fetch(`${server.url}/v1/reports/${answer.id}`)).json()).toMatchObject({

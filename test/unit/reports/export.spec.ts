@@ -246,10 +246,13 @@ describe('a candidate with an unknown label', () => {
     expect(pairs.map(({ candidate_id }) => candidate_id)).toEqual(['a', 'c']);
   });
 
-  it.each(['predictions', 'r2e-gym', 'rl', 'pairs'] as const)('is exported as one without a label: %s', async (format) => {
-    const given = await folder();
-    expect(await exported(given, format, { labels })).toEqual(await exported(given, format, { labels: unlabelled }));
-  });
+  it.each(['predictions', 'r2e-gym', 'rl', 'pairs'] as const)(
+    'is exported as one without a label: %s',
+    async (format) => {
+      const given = await folder();
+      expect(await exported(given, format, { labels })).toEqual(await exported(given, format, { labels: unlabelled }));
+    },
+  );
 });
 
 describe('training pairs', () => {

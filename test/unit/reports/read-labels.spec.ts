@@ -88,8 +88,8 @@ describe('unknown labels', () => {
     const path = write('both.jsonl', ...rows, { candidate_id: 'y', resolved: null, reason: 'timed out' });
     expect((await readAllLabels(path, book)).get('a')?.get('x')?.resolved).toBe(resolved);
     expect(book.notes()).toEqual([
-      '1 of 2 labels are unknown (null); the most frequent reason (1) is: timed out',
-      '1 labels are both unknown and known, such as that of "x" of a; the known ones are used',
+      'unknown labels (null): 1 of 2; the most frequent reason (1) is: timed out',
+      'candidates with a known and an unknown label: 1, such as "x" of a; the known label is used',
     ]);
   });
 
@@ -121,7 +121,11 @@ describe('the rates that select prints with labels', () => {
       statistics: { ...statistics, k: 3 },
       selection: { ...selection, candidate_id: 'b', ranking },
     };
-    return selectSummary(result, new Map(labels.map(([id, resolved]) => [id, { resolved, reason: resolved === null ? 'timed out' : null }])), 'out');
+    return selectSummary(
+      result,
+      new Map(labels.map(([id, resolved]) => [id, { resolved, reason: resolved === null ? 'timed out' : null }])),
+      'out',
+    );
   };
 
   it.each([
@@ -155,11 +159,15 @@ describe('the rates that select prints with labels', () => {
 
 describe('an unknown label that select prints', () => {
   it('is neither right nor wrong, and says why', () => {
-    const labels = new Map([[runResult().selection.ranking[0]?.candidate_id ?? '', { resolved: null, reason: 'a\nb' }]]);
+    const labels = new Map([
+      [runResult().selection.ranking[0]?.candidate_id ?? '', { resolved: null, reason: 'a\nb' }],
+    ]);
     const lines = selectSummary(runResult(), labels, 'out').split('\n');
     expect(lines[1]).toMatch(/ unknown$/);
     expect(lines.find((line) => line.startsWith('Label of'))).toMatch(/is unknown: a.{1,2}b$/);
-    expect(lines.find((line) => line.startsWith('Pass@1'))).toMatch(/^Pass@1 = unknown, Pass@\d = unknown, Best@\d = unknown/);
+    expect(lines.find((line) => line.startsWith('Pass@1'))).toMatch(
+      /^Pass@1 = unknown, Pass@\d = unknown, Best@\d = unknown/,
+    );
   });
 });
 

@@ -61,6 +61,11 @@ describe('the curve of an arm', () => {
     expect(values.flat()).toEqual(near(1, 1 / 6, 1 / 6, 2, 1 / 3, 0.25, 3, 0.5, 0.5));
     expect(curve.points[2]?.pass_at_k).toMatchObject(wilson(1, 2));
   });
+  it('counts a graded selection with an unknown label apart', () => {
+    const curve = armCurve('mine', [run(2, 1, [0.5, 1], true), run(1, 0, [0], null), run(0, 0, null, null)]);
+    expect(curve).toMatchObject({ issues: 2, unknown: 2, selected: { value: 1, issues: 1 } });
+    expect(curve.points.map(({ pass_at_k }) => pass_at_k.value)).toEqual(near(0.25, 0.5));
+  });
   it('has no Best@k where it was not worked out for a graded run, and no point where nothing is graded', () => {
     const points = armCurve('mine', [run(1, 1, [1], true), run(1, 1, null, true)]).points;
     expect(points.map(({ best_at_k }) => best_at_k)).toEqual([null]);

@@ -18,8 +18,10 @@ function curves(issues: readonly ScoredIssue[]): CurvesReport {
 
 /** Without the counts of unknown labels. */
 function numbersOf({ coverage, ...report }: CurvesReport): unknown {
-  const { ungraded_candidates: _, ungraded_issues: __, unknown_labels: ___, ...known } = coverage;
-  return { ...report, known };
+  const { issues, repos, candidates, issues_without_candidates, issues_below_largest_k, without_patch, known } =
+    coverage;
+  const counts = { issues, repos, candidates, issues_without_candidates, issues_below_largest_k, without_patch, known };
+  return { ...report, coverage: counts };
 }
 
 const label = fc.constantFrom(true, false, null);
@@ -35,7 +37,11 @@ describe('unknown labels', () => {
     fc.assert(
       fc.property(fc.array(pool, { minLength: 1, maxLength: 6 }), (pools) => {
         // An issue whose labels are all known, with as many candidates as the largest k.
-        const whole = issueOf(['a', 'b', 'c'].map((id) => entryOf(id)), [true, false, false], 'o__known-1');
+        const whole = issueOf(
+          ['a', 'b', 'c'].map((id) => entryOf(id)),
+          [true, false, false],
+          'o__known-1',
+        );
         const given = pools.map(({ entries, labels }, index) => issueOf(entries, labels, `o__r-${index}`));
         const without = pools.flatMap(({ entries, labels }, index) => {
           const isKnown = (_: unknown, at: number): boolean => labels[at] !== null;
@@ -45,13 +51,19 @@ describe('unknown labels', () => {
         const report = curves([whole, ...given]);
         expect(numbersOf(report)).toEqual(numbersOf(curves([whole, ...without])));
         const unknown = pools.flatMap(({ labels }) => labels).filter((each) => each === null).length;
-        expect(report.coverage).toMatchObject({ ungraded_candidates: unknown, unknown_labels: { candidates: unknown } });
+        expect(report.coverage).toMatchObject({
+          ungraded_candidates: unknown,
+          unknown_labels: { candidates: unknown },
+        });
       }),
     );
   });
 
   const issue = (instanceId: string, known: number, ...unknownLabels: (string | null)[]): ScoredIssue => ({
-    ...issueOf(Array.from({ length: known }, (_, at) => entryOf(`c${at}`)), Array.from({ length: known }, () => false)),
+    ...issueOf(
+      Array.from({ length: known }, (_, at) => entryOf(`c${at}`)),
+      Array.from({ length: known }, () => false),
+    ),
     ...{ instanceId, unknownLabels },
   });
 
