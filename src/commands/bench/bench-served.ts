@@ -283,6 +283,7 @@ function lineOf({ status, note, arms, eta_s: eta }: BenchmarkView): string {
       failed: sum((arm) => arm.failed),
       cancelled: sum((arm) => arm.cancelled),
       skipped: sum((arm) => arm.skipped),
+      'with an unknown label': sum((arm) => arm.unknown),
     },
     failed: {},
     outcomes: { right, of: right + sum((arm) => arm.wrong) },
