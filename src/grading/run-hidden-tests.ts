@@ -138,6 +138,7 @@ export async function runTests(session: SandboxSession, bench: GradingContext, s
   const scripts = Object.entries(command.scripts).map(([path, content]) => ({ path, content }));
   await session.writeFiles(scripts, signal);
   const request: ExecRequest = {
+    environment: 'image',
     argv: ['sh', '-c', [INSTANCE_PATH, REDIRECT[command.reportsOn], command.line].join('\n')],
     env: ENV,
     cpuS: timeLimitS,

@@ -83,7 +83,12 @@ export interface ExecRequest {
    * `image` is the image's own user; `root` and `tests` exist only in sessions with a `testsUser`. Default: `image`.
    */
   readonly as?: 'image' | 'root' | 'tests';
-  /** Added to the image's environment; nothing is inherited from the host. */
+  /**
+   * `image`: the image's own variables, for tests and agents. Default: none of them but HOME, and a PATH of folders in
+   * which neither patches nor tests can write, for bestk's commands: they may run as root on a patched repository.
+   */
+  readonly environment?: 'image';
+  /** Added to the environment; nothing is inherited from the host. */
   readonly env?: Readonly<Record<string, string>>;
   readonly stdin?: string | Uint8Array;
   /** Receives stdout as it arrives, before truncation, in chunks of any size; must not throw. */

@@ -6,7 +6,7 @@ import { decodeOutput } from '../../src/sandbox/container/container.js';
 import { Prologue } from '../../src/sandbox/container/command-outcome.js';
 import { readPrepared } from '../../src/sandbox/container/own-commands.js';
 import { saysNoRoom } from '../../src/sandbox/container/host-resources.js';
-import { ExitNotice } from '../../src/sandbox/kubernetes/exec.js';
+import { ExitNotice } from '../../src/sandbox/kubernetes/exit-notice.js';
 import { logTail } from '../../verifiers/execution-based/drivers/test-dialect.js';
 import { mapped } from '../../verifiers/execution-based/existing/reach-notes.js';
 import { isAnsweredFor, kindOnBase, raisedBy } from '../../verifiers/execution-based/generated/cell-kinds.js';

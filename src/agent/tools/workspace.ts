@@ -74,7 +74,7 @@ export class Workspace implements AsyncDisposable {
 
   /** A command of the agent; at its time limit it is stopped, and the container is kept if possible. */
   exec(argv: readonly string[], signal: AbortSignal, onStdout?: (piece: Uint8Array) => void): Promise<ExecOutcome> {
-    const request = { argv, deadlineS: this.actionS, survivesTimeout: true };
+    const request = { argv, environment: 'image', deadlineS: this.actionS, survivesTimeout: true } as const;
     return this.started(this.session.exec(onStdout === undefined ? request : { ...request, onStdout }, signal));
   }
 
@@ -89,7 +89,7 @@ export class Workspace implements AsyncDisposable {
 
   /** A long-running program, limited only by its own deadline; its files are kept. */
   program(request: ExecRequest, signal: AbortSignal): Promise<ExecOutcome> {
-    return this.started(this.session.exec({ ...request, survivesTimeout: true }, signal));
+    return this.started(this.session.exec({ ...request, environment: 'image', survivesTimeout: true }, signal));
   }
 
   /** Writes bestk's own files, outside the repository. */

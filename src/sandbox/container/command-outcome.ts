@@ -1,7 +1,7 @@
 import { SandboxStarvedError } from '../../core/errors/unavailable.js';
 import type { ExecOutcome, ExecRequest } from '../../ports/sandbox.js';
 import { CANNOT_RUN, type Container, decodeOutput, KILLED, type RunningExec } from './container.js';
-import { runPlain } from './own-commands.js';
+import { type Prepared, runPlain } from './own-commands.js';
 
 /** Exit status of `timeout` when it stopped the command, by TERM or by KILL. */
 const BY_TIMEOUT = new Set([124, KILLED]);
@@ -84,7 +84,10 @@ const PROLOGUE = `${OOM_KILLS}printf 'bestk:%s\\n' "$n" >&2
 cd "$1" || exit 126
 unset OLDPWD
 shift
-exec "$@"`;
+`;
+const IN_IMAGE_ENVIRONMENT = 'exec "$@"';
+/** The first argument is PATH. */
+const IN_OWN_ENVIRONMENT = 'PATH=$1; shift; exec env -i HOME="$HOME" PATH="$PATH" "$@"';
 
 /** Longest first line the prologue can print. */
 const MARKER = /^bestk:(\d{0,20})\n/;
@@ -100,9 +103,17 @@ export function wholeDeadline(deadlineS: number): number {
  * command and its process group inside; processes that left the group die with the container, which is removed after a
  * time-out.
  */
-export function commandLine(request: ExecRequest, cwd: string, timeout: string | null): string[] {
-  const limit = timeout === null ? [] : [timeout, '-k', String(KILL_AFTER_S), String(wholeDeadline(request.deadlineS))];
-  return ['/bin/sh', '-c', PROLOGUE, 'sh', cwd, ...limit, ...request.argv];
+export function commandLine(
+  { argv, deadlineS, environment, env = {} }: ExecRequest,
+  cwd: string,
+  { timeout, programs }: Pick<Prepared, 'timeout' | 'programs'>,
+): string[] {
+  const limit = timeout === null ? [] : [timeout, '-k', String(KILL_AFTER_S), String(wholeDeadline(deadlineS))];
+  if (environment === 'image') {
+    return ['/bin/sh', '-c', PROLOGUE + IN_IMAGE_ENVIRONMENT, 'sh', cwd, ...limit, ...argv];
+  }
+  const variables = Object.entries(env).map(([name, value]) => `${name}=${value}`);
+  return ['/bin/sh', '-c', PROLOGUE + IN_OWN_ENVIRONMENT, 'sh', cwd, programs, ...variables, ...limit, ...argv];
 }
 
 /** Removes the prologue's line from the head of stderr and records when it arrived. */

@@ -154,6 +154,7 @@ export abstract class ContainerSandbox extends Sandbox {
       const started = await this.start(spec, signal);
       container = started.container;
       const prepared = await this.#ready(started, spec, signal);
+      container.programs = prepared.programs;
       const testsUser = spec.separatesUsers === true ? await this.#testsUser(container, prepared.ids, signal) : null;
       return this.#session({ container, prepared, testsUser }, spec, { room, release });
     } catch (error) {
@@ -197,7 +198,7 @@ export abstract class ContainerSandbox extends Sandbox {
   async #prepare(started: Started, spec: SandboxSpec, signal: AbortSignal): Promise<Prepared> {
     const { container, imageId, prepared: begun, ready } = started;
     const argv = ready === undefined ? (begun ?? this.preparation(spec, imageId)) : prepareCommand(asReady(spec), true);
-    const done = await runPlain(container, { argv, timeoutMs: PREPARE_TIMEOUT_MS, signal });
+    const done = await runPlain(container, { argv, environment: 'image', timeoutMs: PREPARE_TIMEOUT_MS, signal });
     if (done.exitCode !== 0 && saysNoRoom(done.stderr)) await container.assertRoom();
     if (ready !== undefined && !done.stdout.toString().startsWith(`single ${ready.commit} `)) {
       ready.reject();

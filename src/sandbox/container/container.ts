@@ -59,8 +59,22 @@ export interface RunningExec {
 /** Ends of a container, or of a process in it, that the command itself caused, as far as the engine reports them. */
 export type Fate = 'out-of-memory' | 'out-of-disk';
 
+/** Folders of system programs; last, those in which an image may link programs of its repository. */
+export const SYSTEM_PATH = '/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/sbin:/usr/local/bin';
+
+/** Variables through which a program or shell loads code when it starts, emptied. */
+export const LOADS_NO_CODE: Readonly<Record<string, string>> = {
+  LD_PRELOAD: '',
+  LD_LIBRARY_PATH: '',
+  LD_AUDIT: '',
+  BASH_ENV: '',
+  TAR_OPTIONS: '',
+};
+
 /** A running container on any engine. All methods throw SandboxLostError once it is gone. */
 export interface Container {
+  /** PATH of bestk's own commands: SYSTEM_PATH until the image's other folders were examined. */
+  programs: string;
   /** @throws SandboxLostError, EngineUnavailableError, EngineDiskFullError */
   start(plan: ExecPlan): Promise<RunningExec>;
   /** Creates parents and replaces existing entries. @throws BadInputError when a parent is a file. */

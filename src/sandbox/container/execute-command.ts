@@ -13,7 +13,7 @@ import {
   wholeDeadline,
   withCpuLimit,
 } from './command-outcome.js';
-import { type Container, type Fate, KILLED, type RunningExec } from './container.js';
+import { type Container, type Fate, KILLED, LOADS_NO_CODE, type RunningExec } from './container.js';
 import { type Prepared, runPlain } from './own-commands.js';
 import { saysNoRoom } from './host-resources.js';
 
@@ -63,9 +63,9 @@ export async function runRequest(
   const attempt: Attempt = { prologue: new Prologue(), deadlineMs, askedAt: asked, endedAt: null, first };
   let heard: () => void = () => undefined;
   const running = await container.start({
-    argv: commandLine({ ...request, argv: withCpuLimit(request) }, request.cwd ?? ground.workdir, prepared.timeout),
+    argv: commandLine({ ...request, argv: withCpuLimit(request) }, request.cwd ?? ground.workdir, prepared),
     user: userOf(request, ground),
-    env: request.env,
+    env: request.environment === 'image' ? request.env : LOADS_NO_CODE,
     stdin: request.stdin === undefined ? undefined : Buffer.from(request.stdin),
     outputBytes: limits.outputBytes,
     onStdout: (piece) => {

@@ -3,7 +3,7 @@ import { pack } from 'tar-stream';
 import { BadInputError } from '../../core/errors/errors.js';
 import { SandboxLostError } from '../../core/errors/unavailable.js';
 import type { Ids, SandboxSpec, SandboxFile } from '../../ports/sandbox.js';
-import { type Container, KILLED } from './container.js';
+import { type Container, KILLED, LOADS_NO_CODE, SYSTEM_PATH } from './container.js';
 
 /*
  * Reduces the repository to one orphan commit. Its later history often contains the answer to an issue, so nothing else
@@ -20,7 +20,7 @@ import { type Container, KILLED } from './container.js';
  *         same files tracked. Directories named .git below the root also hold history and are removed.
  */
 const SCRIPT = String.raw`
-workdir=$1 base=$2 known=$3 tests=$4 patch=$5; shift 5
+workdir=$1 base=$2 known=$3 tests=$4 patch=$5 system=$6; shift 6
 export GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null GIT_NO_REPLACE_OBJECTS=1 GIT_OPTIONAL_LOCKS=0 LC_ALL=C TZ=UTC
 export GIT_AUTHOR_NAME=bestk GIT_AUTHOR_EMAIL=bestk@localhost GIT_AUTHOR_DATE='2000-01-01T00:00:00Z'
 export GIT_COMMITTER_NAME=bestk GIT_COMMITTER_EMAIL=bestk@localhost GIT_COMMITTER_DATE='2000-01-01T00:00:00Z'
@@ -96,6 +96,26 @@ admit() {
   mkdir -m 1777 /tmp/.pytest_cache && [ ! -e .pytest_cache ] && ln -s /tmp/.pytest_cache .pytest_cache
 }
 
+# Folders of programs for commands on a patched repository: outside of it and of the home, to which tests may write, and
+# root's alone to change. Others only if there is no git elsewhere.
+programs() {
+  root=$(pwd -P) safe= others= all=$system:$PATH
+  set -f; IFS=:
+  for d in $all; do
+    case $d in /*) ;; *) continue ;; esac
+    d=$(cd -P "$d" 2>/dev/null && pwd -P) || continue
+    case $d/ in "$root"/*|"${'${HOME:-/dev/null}'}"/*) continue ;; esac
+    case :$safe:$others: in *:"$d":*) continue ;; esac
+    IFS=' '
+    set -- $(ls -ldn "$d")
+    IFS=:
+    case $1$3 in d???????[!w]*[!0-9]0) safe=$safe:$d ;; *) others=$others:$d ;; esac
+  done
+  unset IFS; set +f
+  PATH=${'${safe#:}'}
+  command -v git >/dev/null || PATH=$PATH$others
+}
+
 if [ "$known" = 1 ] || { plain && single; }; then
   how=single
   commit=$(g rev-parse --verify HEAD) || exit 14
@@ -105,8 +125,10 @@ else
 fi
 tidy && [ "$(g rev-list --all --count)" = 1 ] || exit 14
 [ -z "$tests" ] || [ "$(id -u)" != 0 ] || admit "$tests" 2>/dev/null
+programs
 timeout=$(command -v timeout) && timeout -k 1 9 true >/dev/null 2>&1 || timeout=
 echo "$how $commit $(id -u) $(id -g) $timeout"
+echo "$PATH"
 `;
 
 /** Errors by the script's exit status. */
@@ -130,6 +152,8 @@ export interface Prepared {
   readonly ids: Ids;
   /** Absolute path of the image's `timeout`, null when it has none that supports `-k`. */
   readonly timeout: string | null;
+  /** See `Container.programs`. */
+  readonly programs: string;
 }
 
 /**
@@ -141,17 +165,17 @@ export const TESTS_USER: Ids = { uid: 59_999, gid: 59_999 };
 export function prepareCommand(spec: SandboxSpec, known: boolean): string[] {
   const { workdir, baseCommit, separatesUsers, setupPatch = '', hiddenPaths = [] } = spec;
   const tests = separatesUsers === true ? String(TESTS_USER.uid) : '';
-  const given = [workdir, baseCommit ?? '', known ? '1' : '0', tests, setupPatch, ...hiddenPaths];
+  const given = [workdir, baseCommit ?? '', known ? '1' : '0', tests, setupPatch, SYSTEM_PATH, ...hiddenPaths];
   return ['/bin/sh', '-c', SCRIPT, 'sh', ...given];
 }
 
 /** @throws BadInputError when the image lacks what the spec names, SandboxLostError when the script was interrupted. */
 export function readPrepared(spec: SandboxSpec, exitCode: number, stdout: string, stderr: string): Prepared {
-  const said = /^(single|pack|init) ([0-9a-f]+) (\d+) (\d+) (\/.*)?\n$/.exec(stdout);
+  const said = /^(single|pack|init) ([0-9a-f]+) (\d+) (\d+) (\/.*)?\n(\/.*)\n$/.exec(stdout);
   if (exitCode === 0 && said !== null) {
-    const [, how, commit = '', uid, gid, timeout] = said;
+    const [, how, commit = '', uid, gid, timeout, programs = SYSTEM_PATH] = said;
     const ids = { uid: Number(uid), gid: Number(gid) };
-    return { wasSingle: how === 'single', commit, ids, timeout: timeout ?? null };
+    return { wasSingle: how === 'single', commit, ids, timeout: timeout ?? null, programs };
   }
   const image = `image "${spec.image}"`;
   const wrong = WRONG[exitCode]?.(spec, image, stderr.trim().slice(-400));
@@ -166,6 +190,8 @@ const TIMEOUT_MS = 60_000;
 
 interface PlainCommand {
   readonly argv: readonly string[];
+  /** See `ExecRequest.environment`. */
+  readonly environment?: 'image';
   /** Absent = the image's own user. */
   readonly user?: Ids;
   readonly stdin?: Uint8Array;
@@ -187,7 +213,8 @@ interface PlainResult {
 export async function runPlain(container: Container, command: PlainCommand): Promise<PlainResult> {
   const { argv, user, stdin, signal, timeoutMs = TIMEOUT_MS, outputBytes = OUTPUT_BYTES } = command;
   signal?.throwIfAborted();
-  const running = await container.start({ argv, user, stdin, outputBytes, signal });
+  const env = command.environment === 'image' ? undefined : { ...LOADS_NO_CODE, PATH: container.programs };
+  const running = await container.start({ argv, user, env, stdin, outputBytes, signal });
   const over = new AbortController();
   const cut = new Promise<never>((_, reject) => {
     const late = setTimeout(() => {

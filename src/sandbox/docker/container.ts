@@ -16,8 +16,10 @@ import {
   type RunningExec,
   drained,
   type Listening,
+  SYSTEM_PATH,
 } from '../container/container.js';
 import { absolutePath, readInside, tarOf, writeInside } from '../container/own-commands.js';
+import { FrameReader } from './frame-reader.js';
 
 /** Directories that are memory file systems in the container, and thus invisible to the engine's archive calls. */
 export const MEMORY_MOUNTS = ['/tmp', '/dev/shm'] as const;
@@ -27,6 +29,7 @@ const ROOM = { path: '/.bestk-room', content: '.'.repeat(1_048_576) };
 
 /** A running container of a Docker engine. */
 export class DockerContainer implements Container {
+  programs = SYSTEM_PATH;
   #diskBaseline = 0;
 
   constructor(
@@ -306,45 +309,4 @@ async function waitForExit(exec: Docker.Exec, listening: Listening, subject: { c
     if (isEnded) pause = Math.min(pause * 2 + 1, POLL_MS);
   }
   throw new SandboxLostError('the engine does not know how the command ended');
-}
-
-const HEADER_BYTES = 8;
-const STDERR = 2;
-
-/**
- * Demultiplexes the engine's stream: frames of one stream byte (1 stdout, 2 stderr), three zero bytes, a four-byte
- * big-endian length, and the payload (Docker Engine API, "Stream format"). Frames and chunks do not align.
- */
-export class FrameReader {
-  readonly #header = Buffer.alloc(HEADER_BYTES);
-  #headerFilled = 0;
-  #left = 0;
-
-  constructor(
-    private readonly onStdout: (chunk: Buffer) => void,
-    private readonly onStderr: (chunk: Buffer) => void,
-  ) {}
-
-  push(chunk: Buffer): void {
-    let at = 0;
-    while (at < chunk.length) at += this.#left === 0 ? this.#takeHeader(chunk, at) : this.#takePayload(chunk, at);
-  }
-
-  #takeHeader(chunk: Buffer, at: number): number {
-    const taken = chunk.copy(this.#header, this.#headerFilled, at, at + HEADER_BYTES - this.#headerFilled);
-    this.#headerFilled += taken;
-    if (this.#headerFilled === HEADER_BYTES) {
-      this.#left = this.#header.readUInt32BE(4);
-      this.#headerFilled = 0;
-    }
-    return taken;
-  }
-
-  #takePayload(chunk: Buffer, at: number): number {
-    const payload = chunk.subarray(at, at + this.#left);
-    this.#left -= payload.length;
-    if (this.#header[0] === STDERR) this.onStderr(payload);
-    else this.onStdout(payload);
-    return payload.length;
-  }
 }

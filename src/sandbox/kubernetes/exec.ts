@@ -6,6 +6,7 @@ import { SandboxLostError } from '../../core/errors/unavailable.js';
 import { CappedBytes } from '../../core/hostile-text.js';
 import { CANNOT_RUN, drained, type ExecPlan, type Listening, type RunningExec } from '../container/container.js';
 import type { Connection } from './client.js';
+import { ExitNotice } from './exit-notice.js';
 import { CONTAINER } from './pod-spec.js';
 
 /** Channels of the protocols `v4.channel.k8s.io` and `v5.channel.k8s.io`: the first byte of every message. */
@@ -30,6 +31,8 @@ export interface ExecTarget {
   readonly pod: string;
   /** Size limit of a single file. */
   readonly maxFileBytes: number;
+  /** See `Container.programs`. */
+  readonly programs: string;
   /** Time between two pings; 15 s by default. */
   readonly pingMs?: number;
 }
@@ -44,7 +47,7 @@ export async function startExec(
   plan: ExecPlan,
   signal: AbortSignal,
 ): Promise<RunningExec> {
-  const { argv, mark } = wrapped(plan, target.maxFileBytes);
+  const { argv, mark } = wrapped(plan, target);
   const streams = new ExecStreams(plan, mark);
   const at = path(to.namespace, target.pod, argv, plan);
   const socket = (await to.sockets.connect(at, null, streams.receive).catch(rethrowEvent)) as Socket;
@@ -234,20 +237,21 @@ async function exitOf(streams: ExecStreams): Promise<number> {
  * parent's arguments gains nothing: it may exit with any code anyway.
  */
 const SCRIPT = String.raw`
-mark=$1 bytes=$2 blocks=$3 user=$4
-shift 4
+mark=$1 bytes=$2 blocks=$3 user=$4 programs=$5
+shift 5
 unset KUBERNETES_PORT KUBERNETES_PORT_443_TCP KUBERNETES_PORT_443_TCP_ADDR KUBERNETES_PORT_443_TCP_PORT \
   KUBERNETES_PORT_443_TCP_PROTO KUBERNETES_SERVICE_HOST KUBERNETES_SERVICE_PORT KUBERNETES_SERVICE_PORT_HTTPS
 ulimit -c 0 2>/dev/null
 ulimit -f "$blocks" 2>/dev/null
 while [ "$1" != -- ]; do export "$1"; shift; done
 shift
+program() (PATH=$programs; command -v "$1")
 become() {
   if [ "$user" = - ]; then "$@"
-  elif setpriv --reuid "$user" --regid "$user" --clear-groups true 2>/dev/null; then
-    setpriv --reuid "$user" --regid "$user" --clear-groups "$@"
-  elif command -v python3 >/dev/null; then
-    python3 -I -S -c 'import os, sys
+  elif setpriv=$(program setpriv) && "$setpriv" --reuid "$user" --regid "$user" --clear-groups /bin/sh -c : 2>/dev/null; then
+    "$setpriv" --reuid "$user" --regid "$user" --clear-groups "$@"
+  elif python=$(program python3); then
+    "$python" -I -S -c 'import os, sys
 n = int(sys.argv[1])
 os.setgroups([])
 os.setresgid(n, n, n)
@@ -257,7 +261,7 @@ os.execvp(sys.argv[2], sys.argv[2:])' "$user" "$@"
   fi
 }
 if [ "$bytes" = - ]; then become "$@"
-else { head -c "$bytes" <&3 3<&- & } 3<&0 | become "$@"
+else { "$(program head)" -c "$bytes" <&3 3<&- & } 3<&0 | become "$@"
 fi
 code=$?
 printf '\036bestk-exit %s %s\036' "$mark" "$code"
@@ -268,9 +272,6 @@ exit "$code"
 /** Bytes per block of ulimit -f, by POSIX. */
 const BLOCK = 512;
 const NAME = /^[A-Za-z_]\w*$/;
-const END = 0x1e;
-/** Digits of an exit code. A longer number is output of the command and not held back. */
-const LONGEST_CODE = 3;
 
 /** A command wrapped for the exec channel. */
 export interface Wrapped {
@@ -280,69 +281,16 @@ export interface Wrapped {
 }
 
 /** @throws BadInputError for a variable name that no shell can set */
-export function wrapped({ argv, user, env = {}, stdin }: ExecPlan, maxFileBytes: number): Wrapped {
+export function wrapped(
+  { argv, user, env = {}, stdin }: ExecPlan,
+  { maxFileBytes, programs }: Pick<ExecTarget, 'maxFileBytes' | 'programs'>,
+): Wrapped {
   const wrong = Object.keys(env).find((name) => !NAME.test(name));
   if (wrong !== undefined) throw new BadInputError(`"${wrong}" is not the name of a variable`);
   const mark = randomBytes(12).toString('hex');
   const variables = Object.entries(env).map(([name, value]) => `${name}=${value}`);
   const bytes = stdin === undefined ? '-' : String(stdin.length);
   const blocks = String(Math.floor(maxFileBytes / BLOCK));
-  return {
-    argv: ['/bin/sh', '-c', SCRIPT, 'sh', mark, bytes, blocks, String(user?.uid ?? '-'), ...variables, '--', ...argv],
-    mark,
-  };
-}
-
-/** Finds the notice in a stream, across chunks, and removes it. */
-export class ExitNotice {
-  readonly #start: Buffer;
-  #held = Buffer.alloc(0);
-  #code: number | null = null;
-
-  constructor(mark: string) {
-    this.#start = Buffer.from(`\x1ebestk-exit ${mark} `);
-  }
-
-  /** Exit code of the command; null until it has ended. */
-  get code(): number | null {
-    return this.#code;
-  }
-
-  /** The part of `chunk`, and of bytes held back earlier, that belongs to the command. */
-  take(chunk: Buffer): Buffer {
-    if (this.#code !== null) return chunk;
-    const bytes = this.#held.length === 0 ? chunk : Buffer.concat([this.#held, chunk]);
-    for (let at = bytes.indexOf(this.#start); at !== -1; at = bytes.indexOf(this.#start, at + 1)) {
-      const from = at + this.#start.length;
-      const said = bytes.subarray(from, from + LONGEST_CODE + 1);
-      const end = said.indexOf(END);
-      const code = said.toString('latin1', 0, Math.max(0, end));
-      if (/^\d+$/.test(code)) {
-        this.#code = Number(code);
-        this.#held = Buffer.alloc(0);
-        return Buffer.concat([bytes.subarray(0, at), bytes.subarray(from + end + 1)]);
-      }
-      if (end === -1 && said.length <= LONGEST_CODE) return this.#keepBack(bytes, at);
-    }
-    return this.#keepBack(bytes, bytes.length - this.#beginningAtEnd(bytes));
-  }
-
-  /** Bytes that were held back but belong to the command. */
-  rest(): Buffer {
-    return this.#keepBack(this.#held, this.#held.length);
-  }
-
-  #keepBack(bytes: Buffer, from: number): Buffer {
-    this.#held = Buffer.from(bytes.subarray(from));
-    return bytes.subarray(0, from);
-  }
-
-  /** Length of the longest suffix of `bytes` that is a prefix of the notice. */
-  #beginningAtEnd(bytes: Buffer): number {
-    const most = Math.min(bytes.length, this.#start.length - 1);
-    for (let length = most; length > 0; length -= 1) {
-      if (bytes.subarray(bytes.length - length).equals(this.#start.subarray(0, length))) return length;
-    }
-    return 0;
-  }
+  const settings = [mark, bytes, blocks, String(user?.uid ?? '-'), programs];
+  return { argv: ['/bin/sh', '-c', SCRIPT, 'sh', ...settings, ...variables, '--', ...argv], mark };
 }

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { createHash } from 'node:crypto';
 import { requireImageReference } from '../../core/run/issue.js';
 import type { SandboxLimits } from '../../ports/sandbox.js';
-import { BYTES_PER_ENTRY, OVER_TESTS_USER, shmBytes, tmpBytes } from '../container/container.js';
+import { BYTES_PER_ENTRY, OVER_TESTS_USER, shmBytes, SYSTEM_PATH, tmpBytes } from '../container/container.js';
 import { isDeadOwner, isNeighbour, LABEL, OWNER } from '../container/sandbox-owner.js';
 import { SECCOMP_PROFILE_PATH } from '../container/seccomp-profile.js';
 
@@ -256,7 +256,10 @@ exec /bin/sh -c "$watch" bestk "$life" "$most"`;
  * subject to the node's own protection (eviction at `nodefs.inodesFree`).
  */
 const WATCH = String.raw`
-since=${RESULT}-since life=$1 most=$2
+since=${RESULT}-since life=$1 most=$2 image=$PATH
+# It goes on after patches were applied, maybe to folders of the image's own PATH.
+PATH=${SYSTEM_PATH}
+command -v sleep >/dev/null || PATH=$PATH:$image
 [ ! -d ${RESULT} ] || : >${RESULT}/begun
 trap '' HUP INT QUIT TERM
 free() { df -iP / 2>/dev/null | while read -r _ _ _ n _; do echo "$n"; done | tail -n 1; }

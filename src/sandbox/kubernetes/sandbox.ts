@@ -3,7 +3,7 @@ import { BestkError } from '../../core/errors/errors.js';
 import { SandboxLostError } from '../../core/errors/unavailable.js';
 import type { Ids, ImageDescription, SandboxFile, SandboxLimits, SandboxSpec } from '../../ports/sandbox.js';
 import { ContainerSandbox, type ContainerSandboxOptions, type Started } from '../container/container-sandbox.js';
-import type { Container, ExecPlan, Fate, RunningExec } from '../container/container.js';
+import { type Container, type ExecPlan, type Fate, type RunningExec, SYSTEM_PATH } from '../container/container.js';
 import { absolutePath, readInside, writeInside, runPlain } from '../container/own-commands.js';
 import { LABEL } from '../container/sandbox-owner.js';
 import { KubernetesClient } from './client.js';
@@ -168,7 +168,7 @@ fi`;
 async function networkConcern(container: Container, node: string | undefined): Promise<string | null> {
   if (node === undefined) return null;
   const argv = ['/bin/sh', '-c', PROBE, 'sh', node, KUBELET_PORT];
-  const { stdout } = await runPlain(container, { argv, timeoutMs: PROBE_MS });
+  const { stdout } = await runPlain(container, { argv, environment: 'image', timeoutMs: PROBE_MS });
   const said = stdout.toString().trim();
   if (said === 'blocked') return null;
   const [, address] = /^reached ([\da-f.:]+)$/.exec(said) ?? [];
@@ -212,6 +212,8 @@ interface PodGround {
 
 /** The container of a running pod. The image's programs transfer files, since the cluster offers no other way. */
 class KubernetesContainer implements Container {
+  programs = SYSTEM_PATH;
+
   constructor(
     private readonly ground: PodGround,
     readonly pod: string,
@@ -219,7 +221,7 @@ class KubernetesContainer implements Container {
 
   async start(plan: ExecPlan): Promise<RunningExec> {
     const { client, limits, watch } = this.ground;
-    const target = { pod: this.pod, maxFileBytes: limits.diskMb * MIB };
+    const target = { pod: this.pod, maxFileBytes: limits.diskMb * MIB, programs: this.programs };
     // A node answers alike for an ended container and one it cannot reach now: only the latter is retried.
     const over = new AbortController();
     const settled = new AbortController();

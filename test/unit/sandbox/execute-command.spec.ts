@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CappedBytes } from '../../../src/core/hostile-text.js';
-import { type Container, type ExecPlan } from '../../../src/sandbox/container/container.js';
+import { type Container, type ExecPlan, SYSTEM_PATH } from '../../../src/sandbox/container/container.js';
 import { assertServed, type CpuTimes } from '../../../src/sandbox/container/command-outcome.js';
 import { runRequest, type Ran } from '../../../src/sandbox/container/execute-command.js';
 import { EngineDiskFullError, SandboxStarvedError } from '../../../src/core/errors/unavailable.js';
@@ -27,7 +27,7 @@ function ran(exitCode: number, stderr: string, engineIsFull: boolean): Promise<R
     fillsDisk: () => new Promise<never>(() => undefined),
     assertRoom: () => (engineIsFull ? Promise.reject(new EngineDiskFullError('/var/lib')) : Promise.resolve()),
   } as unknown as Container;
-  const prepared = { wasSingle: true, commit: 'c', ids: { uid: 0, gid: 0 }, timeout: null };
+  const prepared = { wasSingle: true, commit: 'c', ids: { uid: 0, gid: 0 }, timeout: null, programs: SYSTEM_PATH };
   const ground = { container, limits, prepared, workdir: '/', testsUser: null };
   return runRequest(ground, { argv: ['t'], deadlineS: 9 }, false, go);
 }
@@ -71,7 +71,7 @@ describe('a command that ends before its deadline, whose streams are waited for'
       assertAlive: () => Promise.resolve(),
       fillsDisk: () => new Promise<never>(() => undefined),
     } as unknown as Container;
-    const prepared = { wasSingle: true, commit: 'c', ids: { uid: 0, gid: 0 }, timeout: null };
+    const prepared = { wasSingle: true, commit: 'c', ids: { uid: 0, gid: 0 }, timeout: null, programs: SYSTEM_PATH };
     const ground = { container, limits, prepared, workdir: '/', testsUser: null };
     return runRequest(ground, { argv: ['t'], deadlineS: 1, silenceS: 1 }, false, signal);
   }
@@ -127,7 +127,7 @@ describe('a command that is stopped by the wall’s clock', () => {
       assertAlive: () => Promise.resolve(),
       fillsDisk: () => new Promise<never>(() => undefined),
     } as unknown as Container;
-    const prepared = { wasSingle: true, commit: 'c', ids: { uid: 0, gid: 0 }, timeout: null };
+    const prepared = { wasSingle: true, commit: 'c', ids: { uid: 0, gid: 0 }, timeout: null, programs: SYSTEM_PATH };
     const ground = { container, limits, prepared, workdir: '/', testsUser: null };
     const plain = await runRequest(ground, { argv: ['t'], deadlineS: 1 }, false, go);
     expect(plain.outcome.kind).toBe('timed-out');

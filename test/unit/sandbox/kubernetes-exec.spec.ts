@@ -1,4 +1,10 @@
-import { type Container, type ExecPlan, QUIET_MS, type RunningExec } from '../../../src/sandbox/container/container.js';
+import {
+  type Container,
+  type ExecPlan,
+  QUIET_MS,
+  type RunningExec,
+  SYSTEM_PATH,
+} from '../../../src/sandbox/container/container.js';
 import { runRequest } from '../../../src/sandbox/container/execute-command.js';
 import { KubernetesClient } from '../../../src/sandbox/kubernetes/client.js';
 import { startExec } from '../../../src/sandbox/kubernetes/exec.js';
@@ -40,7 +46,7 @@ describe('the exec channel', () => {
     server = await fakeApiServer({ protocols: [V5, V4], ...options });
     const client = new KubernetesClient({ ...cluster, kubeconfig: server.kubeconfig, namespace: undefined });
     const plan = { argv: ['cat'], outputBytes: 1_000_000, onExit, ...(stdin && { stdin }) };
-    const target = { pod: 'p', maxFileBytes: 1024, pingMs };
+    const target = { pod: 'p', maxFileBytes: 1024, programs: SYSTEM_PATH, pingMs };
     return client.attempts((to, givenUp) => startExec(to, target, plan, givenUp), go, 10_000);
   };
 
@@ -187,7 +193,7 @@ describe('the exec channel', () => {
       fillsDisk: () => new Promise<never>(() => undefined),
       fate: () => Promise.resolve(null),
     } as unknown as Container;
-    const prepared = { wasSingle: true, commit: 'c', ids: { uid: 0, gid: 0 }, timeout: null };
+    const prepared = { wasSingle: true, commit: 'c', ids: { uid: 0, gid: 0 }, timeout: null, programs: SYSTEM_PATH };
     const ground = { container, limits, prepared, workdir: '/', testsUser: null };
     const ran = runRequest(ground, { argv: ['t'], deadlineS: 1 }, false, go);
     if (ignoresPings) await expect(ran).rejects.toBeInstanceOf(SandboxLostError);

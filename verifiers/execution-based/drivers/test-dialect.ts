@@ -42,10 +42,13 @@ interface CommandDialect {
 
 export type TestDialect = DrivenDialect | CommandDialect;
 
-/** Shell code before a dialect's own, for a driver that runs as root: `BESTK_HOME` is the home of the tests' user. */
+/**
+ * Shell code before a dialect's own, for a driver that runs as root: `BESTK_HOME` is the home of the tests' user. Without
+ * programs, because PATH is the image's.
+ */
 export function findHome({ uid }: Ids): string {
-  const entry = `s/^[^:]*:[^:]*:${uid}:[^:]*:[^:]*:\\([^:]*\\):.*/\\1/p`;
-  return `[ "$HOME" != /root ] || export BESTK_HOME="$(sed -n '${entry}' /etc/passwd | head -n 1)"; `;
+  const entry = `[ "$id" != ${uid} ] || { export BESTK_HOME="$home"; break; }`;
+  return `[ "$HOME" != /root ] || while IFS=: read -r _ _ id _ _ home _; do ${entry}; done </etc/passwd; `;
 }
 
 // Not -I, which also ignores PYTHONHASHSEED. Root must not write bytecode: the tests' user could not replace it.
@@ -138,7 +141,8 @@ const WITH_INSTANCE_PATH = [
 export function inInstanceEnvironment(request: ExecRequest): ExecRequest {
   return {
     ...request,
-    argv: ['sh', '-c', WITH_INSTANCE_PATH, 'sh', ...request.argv],
+    argv: ['/bin/sh', '-c', WITH_INSTANCE_PATH, 'sh', ...request.argv],
+    environment: 'image',
     env: { ...SUITE_ENV, ...request.env },
   };
 }

@@ -61,7 +61,10 @@ async function look(context: ExecutionContext, names: readonly string[], signal:
   const { workdir } = context.issue.environment;
   await using sessions = new TreeSessions(context, { tree: null, user: 'image', writes: [] }, signal);
   const { found, plan } = await sessions.use(async (session) => {
-    const ended = await session.exec({ argv: ['/bin/sh', '-c', INTERPRETERS], deadlineS: DEADLINE_S }, signal);
+    const ended = await session.exec(
+      { argv: ['/bin/sh', '-c', INTERPRETERS], environment: 'image', deadlineS: DEADLINE_S },
+      signal,
+    );
     const base = BaseRepository.over(session, workdir);
     return {
       found: ended.stdout.split('\n').filter((line) => line !== ''),

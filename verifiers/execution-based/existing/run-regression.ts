@@ -112,7 +112,7 @@ export function probedRequest(
 ): Omit<ExecRequest, 'deadlineS'> {
   const command = withTestFiles(regression_command, regression_files);
   return {
-    argv: ['sh', '-c', `export PYTHONPATH="$0\${PYTHONPATH:+:$PYTHONPATH}"; ${command}`, directory],
+    argv: ['/bin/sh', '-c', `export PYTHONPATH="$0\${PYTHONPATH:+:$PYTHONPATH}"; ${command}`, directory],
     cwd: workdir,
     env: { BESTK_PROBE: `${recordOf(directory)}|${key}`, PYTEST_PLUGINS: 'bestk_probe' },
   };

@@ -114,7 +114,7 @@ function driverCall({ context, dialect, tests }: DrivenBatch, folder: string, us
   return inInstanceEnvironment({
     ...(user === null ? {} : { as: 'root' }),
     argv: [
-      'sh',
+      '/bin/sh',
       '-c',
       (user === null ? '' : findHome(user)) + dialect.shell,
       'sh',
