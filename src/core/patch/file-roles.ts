@@ -3,7 +3,8 @@ import type { StructuredPatch } from 'diff';
 /** Role of a changed file in verification, which applies only `source`. */
 export type FileRole = 'source' | 'test' | 'runner-config';
 
-const TEST_DIRECTORIES = new Set(['tests', 'Tests', '__tests__', '__snapshots__', 'testdata']);
+/** Jest takes mocks of packages from `__mocks__` unasked. */
+const TEST_DIRECTORIES = new Set(['tests', 'Tests', '__tests__', '__mocks__', '__snapshots__', 'testdata']);
 /**
  * `test/` and `spec/` hold tests at the root of a repository or of one of its packages; below `src/` they are library
  * code.
@@ -46,26 +47,40 @@ const RUNNER_CONFIG = [
   /^noxfile\.py$/,
   /\.pth$/,
   /^\.coveragerc$/,
-  /^(jest|vitest|karma|playwright|babel)\.(config|setup)[\w.-]*\.[cm]?[jt]s(on)?$/,
-  /^setup-?(jest|vitest|tests?)\.[cm]?[jt]s$/i,
-  /^\.babelrc(\..*)?$/,
-  /^\.mocharc(\..*)?$/,
-  /^ava\.config\.[cm]?js$/,
+  /^(nose2|nose|unittest)\.cfg$|^\.noserc$/,
+  // Configuration that JavaScript's test runners load, and the bundlers and compilers behind them.
+  /^(ava|babel|c8|cypress|jasmine|jest|karma|mocha|nightwatch|nyc|playwright|postcss|protractor|swc|tap|testcafe|vite|vitest|wdio|web-test-runner)\.(conf|config|preset|projects|setup|workspace)[\w.-]*\.[cm]?[jt]s(on)?$/,
+  /^(jest-preset|cypress|jasmine|nightwatch)\.[cm]?js(on)?$|^tsconfig\.(jest|specs?|tests?|vitest)\.json$/,
+  /^setup-?(jest|vitest|tests?)\.[cm]?[jt]sx?$/i,
+  /^\.(babel|c8|jest|mocha|nyc|postcss|swc|tap|testcafe)rc(\..*)?$/,
+  // Options of Node, which package managers, Bun and Vite read here.
+  /^\.(npm|yarn)rc(\.yml)?$|^\.pnp(mfile)?\.[\w.]+$|^bunfig\.toml$|^deno\.jsonc?$|^\.env(\.(development|local|production|test))*$/,
   // `.rspec` may say `--dry-run`, by which every example passes; PHPUnit's names what is loaded first.
-  /^(\.rspec|\.taprc|phpunit(\.dist)?\.xml(\.dist)?|CTestCustom\.cmake)$/,
-  // What starts Gradle; its properties set the options of its JVM.
-  /^(gradlew|gradle\.properties|gradle-wrapper\.(jar|properties))$/,
+  /^(\.rspec(-local)?|\.simplecov|phpunit(\.dist)?\.xml(\.dist)?|CTestCustom\.cmake|junit-platform\.properties)$/,
+  // What starts Maven and Gradle; properties set the options of its JVM.
+  /^(mvnw|gradlew|gradle\.properties|gradle-wrapper\.(jar|properties)|init\.gradle(\.kts)?)$/,
+  // They choose the interpreter, the compiler or the modules, and may name one in the repository.
+  /^\.(go|java|node|perl|php|python|ruby|tool)-versions?$|^rust-toolchain(\.toml)?$|^\.?mise\.toml$|^go\.work(\.sum)?$/,
+  /^pyvenv\.cfg$/,
   /^\.git(attributes|modules|ignore)$/,
   // Compiled code is loaded before source of the same name, and cannot be reviewed.
-  /\.(so|pyd|dll|dylib|node|pyc)$/,
+  /\.(so(\.\d+)*|pyd|dll|dylib|node|pyc|pyo|class)$/,
 ];
 
 /** Where Maven and Gradle write which tests passed. */
 const REPORTS = /(^|\/)((surefire|failsafe)-reports|build\/test-results)\//;
 
-/** Modules of Python and its test runners: a new file of such a name next to the tests would shadow the module. */
+/**
+ * Modules of Python, its test runners and what these load: a new file of such a name next to the tests would shadow the
+ * module.
+ */
 const OTHERS_MODULES = new Set(
   `
+  __future__ _aix_support _android_support _apple_support _bootsubprocess _collections_abc _colorize _compat_pickle
+  _compression _distutils_hack _ios_support _markupbase _opcode_metadata _osx_support _py_abc _py_warnings _pydatetime
+  _pydecimal _pyio _pylong _pyrepl _sitebuiltins _strptime _sysconfigdata _threading_local _weakrefset annotationlib
+  antigravity this turtledemo
+
   abc aifc argparse array ast asynchat asyncio asyncore atexit audioop base64 bdb binascii bisect bz2 calendar cgi
   cgitb chunk cmath cmd code codecs codeop collections colorsys compileall concurrent configparser contextlib
   contextvars copy copyreg cProfile crypt csv ctypes curses dataclasses datetime dbm decimal difflib dis distutils
@@ -82,8 +97,10 @@ const OTHERS_MODULES = new Set(
   urllib uu uuid venv warnings wave weakref webbrowser wsgiref xdrlib xml xmlrpc zipapp zipfile zipimport zlib
   zoneinfo
 
-  attr attrs coverage exceptiongroup execnet hypothesis iniconfig nose packaging pkg_resources pluggy py pygments setuptools
-  tomli xdist
+  allure_pytest anyio apipkg asynctest atomicwrites attr attrs colorama coverage exceptiongroup execnet faker funcsigs
+  hypothesis importlib_metadata importlib_resources iniconfig mock more_itertools nose nose2 packaging parameterized
+  pathlib2 pkg_resources pluggy psutil py pygments respx scandir setuptools six sortedcontainers sybil syrupy tblib toml
+  tomli tomllib typeguard typing_extensions unittest2 wcwidth xdist zipp
 `
     .trim()
     .split(/\s+/),
@@ -97,7 +114,8 @@ export function roleOf(path: string): FileRole {
     RUNNER_CONFIG.some((pattern) => pattern.test(name)) ||
     isContinuousIntegration(path) ||
     parts.some(isStartUp) ||
-    /^(bin\/(doc)?test$|vendor\/bin\/)/.test(path) ||
+    VIRTUAL_ENVIRONMENT.test(path) ||
+    /^(bin\/(doc)?test$|vendor\/bin\/|\.config\/nextest\.toml$)/.test(path) ||
     REPORTS.test(path) ||
     standsForRunner(parts)
   ) {
@@ -137,16 +155,41 @@ export function isSubject(path: string, statement: string): boolean {
   return MANIFEST.test(name) && (statement.includes(name) || PACKAGING.test(statement));
 }
 
+/** Files that test runners load unasked or by the name of one of their own; on base, they are a library's source. */
+const LOADED_BY_RUNNER = [
+  /(^|\/)META-INF\/services\/org\.(junit|testng|spockframework)\./,
+  /(^|\/)minitest\/\w+_plugin\.rb$/,
+  /^lib\/(bundler(\/setup)?|minitest(\/\w+)?|rspec(\/(autorun|core|expectations|mocks|support))?|simplecov|test\/unit)\.rb$/,
+];
+
 /** Role of a file that a patch adds: a new module at the repository's root shadows others of its name. */
 export function roleOfNew(path: string): FileRole {
-  const [, module = ''] = /^(\w+)(?:\/__init__)?\.py$/.exec(path) ?? [];
-  return OTHERS_MODULES.has(module) || /^pytest_\w/.test(module) ? 'runner-config' : roleOf(path);
+  return isOthersModule(path) || LOADED_BY_RUNNER.some((pattern) => pattern.test(path))
+    ? 'runner-config'
+    : roleOf(path);
 }
 
-/** What Python runs at every start, a package tells pytest to load or pytest told itself, Node finds before a package of its name, or Cargo and Maven are configured by. */
-function isStartUp(part: string): boolean {
-  return /^(site|user)customize(\.|$)|\.(egg|dist)-info$|^(\.pytest_cache|\.cargo|\.mvn|node_modules)$/.test(part);
+/** Whether this path, from a folder in which Python looks for modules, is that of a module of Python or its test runners. */
+export function isOthersModule(path: string): boolean {
+  const [, module = ''] = /^(\w+)(?:\/__init__)?\.py$/.exec(path) ?? [];
+  return OTHERS_MODULES.has(module) || /^pytest_\w/.test(module);
 }
+
+/**
+ * What Python runs at every start, a package tells pytest to load or pytest told itself, Node finds before a package of its name,
+ * package managers install, or Bundler, Cargo and Maven are configured by.
+ */
+function isStartUp(part: string): boolean {
+  return (
+    /^(site|user)customize(\.|$)|\.(egg|dist)-info$/.test(part) ||
+    /^(\.pytest_cache|__pycache__|\.venv|\.tox|\.nox|\.eggs|(site|dist)-packages|node_modules)$/.test(part) ||
+    /^(\.bundle|\.cargo|\.mvn|\.yarn)$/.test(part)
+  );
+}
+
+/** Virtual environments by their usual names, which are names of packages as well. */
+const VIRTUAL_ENVIRONMENT =
+  /(^|\/)(venv|virtualenv)\/(bin|lib|lib64|Lib|Scripts)\/|^env\/(bin|Scripts|lib(64)?\/python[\d.]+)\//;
 
 /** A module at the repository's root that would be imported instead of the runner; pytest's own source is in `src/`. */
 function standsForRunner([first = '']: readonly string[]): boolean {

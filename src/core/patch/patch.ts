@@ -91,12 +91,21 @@ function readFile({ text, header, hunks }: FileSection): PatchFile | Refusal {
   const refusal = refusalOf(paths, parsed);
   if (refusal !== null) return refusal;
   // A test renamed to source is set apart, to be on the safe side.
-  const roles = paths.map((each) => (each === old ? roleOf(each) : roleOfNew(each)));
+  const roles = paths.map((each) => (each === old && !createsFile(parsed) ? roleOf(each) : roleOfNew(each)));
   const role = roles.find((each) => each !== 'source') ?? 'source';
   if (role !== 'source' && old !== null && next !== null && parsed.isRename === true && roleOf(old) === 'source') {
     return takenAway(text, old, next);
   }
   return { path, paths: [...new Set(paths)], role, text, parsed };
+}
+
+/** Whether git creates the file, or gives it a new name. Binary and empty ones have no `/dev/null`, and old formats no mode. */
+export function createsFile({ isCreate, isRename, isCopy, oldFileName, hunks }: StructuredPatch): boolean {
+  const [first] = hunks;
+  // `@@ -0,0` is parsed as line 1.
+  const isFirst = first?.oldLines === 0 && first.oldStart <= 1;
+  const isCreated = isCreate === true || oldFileName === '/dev/null' || isFirst;
+  return isCreated || isRename === true || isCopy === true;
 }
 
 /** No program loads a file with this suffix. */

@@ -1,4 +1,4 @@
-import { roleOf } from '../../../../src/core/patch/file-roles.js';
+import { roleOf, roleOfNew } from '../../../../src/core/patch/file-roles.js';
 
 describe('what a file is to verification, by its path', () => {
   it.each([
@@ -78,6 +78,8 @@ describe('what a file is to verification, by its path', () => {
     ['pkg/_speedups.cpython-311-x86_64-linux-gnu.so', 'runner-config'],
     ['web/node_modules/jest/index.js', 'runner-config'],
     ['jest.setup.ts', 'runner-config'],
+    ['src/setupTests.tsx', 'runner-config'],
+    ['__mocks__/chai.js', 'test'],
     ['jest.config.base.cjs', 'runner-config'],
     ['babel.config.js', 'runner-config'],
     ['bin/test', 'runner-config'],
@@ -95,7 +97,85 @@ describe('what a file is to verification, by its path', () => {
     ['src/test-results/page.tsx', 'source'],
     ['bin/test-server', 'source'],
     ['.github/workflows/ci.yml', 'runner-config'],
+    ['.venv/bin/sh', 'runner-config'],
+    ['tools/venv/lib/python3.11/site-packages/six.py', 'runner-config'],
+    ['env/bin/python', 'runner-config'],
+    ['opt/dist-packages/a.py', 'runner-config'],
+    ['.tox/py311/bin/pytest', 'runner-config'],
+    ['pkg/__pycache__/a.py', 'runner-config'],
+    ['Lib/venv/__init__.py', 'source'],
+    ['Lib/venv/scripts/common/activate', 'source'],
+    ['src/env/bin.py', 'source'],
+    ['vite.config.ts', 'runner-config'],
+    ['packages/a/vite.config.test.mts', 'runner-config'],
+    ['vitest.workspace.ts', 'runner-config'],
+    ['karma.conf.js', 'runner-config'],
+    ['jest.preset.js', 'runner-config'],
+    ['jest-preset.json', 'runner-config'],
+    ['cypress.json', 'runner-config'],
+    ['postcss.config.cjs', 'runner-config'],
+    ['tsconfig.spec.json', 'runner-config'],
+    ['tsconfig.json', 'source'],
+    ['src/vite.ts', 'source'],
+    ['src/jest-config/index.ts', 'source'],
+    ['.swcrc', 'runner-config'],
+    ['.nycrc.json', 'runner-config'],
+    ['.npmrc', 'runner-config'],
+    ['.yarnrc.yml', 'runner-config'],
+    ['.yarn/releases/yarn-4.1.0.cjs', 'runner-config'],
+    ['.pnp.cjs', 'runner-config'],
+    ['bunfig.toml', 'runner-config'],
+    ['.env.test.local', 'runner-config'],
+    ['.env.example', 'source'],
+    ['.python-version', 'runner-config'],
+    ['.tool-versions', 'runner-config'],
+    ['rust-toolchain.toml', 'runner-config'],
+    ['.config/nextest.toml', 'runner-config'],
+    ['go.work', 'runner-config'],
+    ['go.mod', 'source'],
+    ['build.rs', 'source'],
+    ['mvnw', 'runner-config'],
+    ['init.gradle.kts', 'runner-config'],
+    ['build.gradle', 'source'],
+    ['src/main/resources/junit-platform.properties', 'runner-config'],
+    ['.bundle/config', 'runner-config'],
+    ['nose2.cfg', 'runner-config'],
+    ['lib/libc.so.6', 'runner-config'],
+    ['out/org/x/A.class', 'runner-config'],
+    ['lib/a.so.txt', 'source'],
+    ['six.py', 'source'],
+    ['toml/__init__.py', 'source'],
+    ['json/__init__.py', 'source'],
   ])('%s is %s', (path, role) => {
     expect(roleOf(path)).toBe(role);
+  });
+
+  it.each([
+    '__future__',
+    '_strptime',
+    '_weakrefset',
+    'json',
+    'toml',
+    'typing_extensions',
+    'six',
+    'importlib_metadata',
+    'zipp',
+    'pytest_anything',
+  ])('a new module %s at the root shadows another, as a file or as a package; below it does not', (module) => {
+    const paths = [`${module}.py`, `${module}/__init__.py`, `pkg/${module}.py`, `${module}/more.py`];
+    expect(paths.map(roleOfNew)).toEqual(['runner-config', 'runner-config', 'source', 'source']);
+  });
+
+  it.each([
+    'src/main/resources/META-INF/services/org.junit.platform.launcher.TestExecutionListener',
+    'lib/minitest/quick_plugin.rb',
+    'lib/minitest.rb',
+    'lib/rspec/core.rb',
+  ])('a new %s is loaded by a test runner, one on base is source', (path) => {
+    expect([roleOfNew(path), roleOf(path)]).toEqual(['runner-config', 'source']);
+  });
+
+  it('a new file of a test runner’s own library is source', () => {
+    expect(roleOfNew('lib/rspec/core/hooks.rb')).toBe('source');
   });
 });

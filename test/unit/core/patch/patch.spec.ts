@@ -258,6 +258,18 @@ describe('what a file is to verification', () => {
   });
 
   it.each([
+    [
+      'binary',
+      'diff --git a/json.py b/json.py\nnew file mode 100644\nindex 0000000..d2321f8\nGIT binary patch\nliteral 8\nPcmY#ZVBo5-HRJ*S1vLRa\n\nliteral 0\nHcmV?d00001\n\n',
+    ],
+    ['empty', 'diff --git a/json.py b/json.py\nnew file mode 100644\nindex 0000000..e69de29\n'],
+    ['told by its lines alone', '--- a/json.py\n+++ b/json.py\n@@ -0,0 +1 @@\n+a\n'],
+    ['a copy', 'diff --git a/x.py b/json.py\nsimilarity index 100%\ncopy from x.py\ncopy to json.py\n'],
+  ])('a new module that shadows another is set apart if it is %s', (_, added) => {
+    expect(readable(added).files[0]?.role).toBe('runner-config');
+  });
+
+  it.each([
     ['setup.cfg', 'The option python_requires is wrong in setup.cfg.', 'source'],
     ['pyproject.toml', 'The wheel lacks the templates.', 'source'],
     ['web/package.json', 'peerDependencies allow React 19.', 'source'],
