@@ -102,6 +102,7 @@ function executionFlags(own: readonly Verdict[]): readonly string[] {
   return [
     ...(notExecuted(own) === null ? [] : ['not-executed']),
     ...(own.some(({ evidence }) => evidence.isolated === false) ? ['not-isolated'] : []),
+    ...(own.some(({ evidence }) => evidence.set_apart !== undefined) ? ['image-files-set-apart'] : []),
     ...(abstainedFor(own, DOUBTED) ? [DOUBTED] : []),
   ];
 }
@@ -137,6 +138,7 @@ function entryOf(
 ): Omit<Entry, keyof Measured> {
   const isRejected =
     facts.refused ||
+    own.some(isRefusedBySandbox) ||
     NEVER_RETURNED.some((reason) => abstainedFor(own, reason)) ||
     (isCleared && abstainedFor(own, DOUBTED));
   return {
@@ -144,7 +146,8 @@ function entryOf(
     patch_size: facts.size,
     fingerprint: facts.fingerprint,
     syntax: syntaxIn(own),
-    has_source_change: facts.hasSourceChange,
+    // The sandbox may know that all of its files are the image's own.
+    has_source_change: facts.hasSourceChange && !abstainedFor(own, 'no-source-change'),
     applies: isRejected ? false : appliedOf(own),
     finished: finishedOf(candidate),
     steps: candidate.trajectory?.steps.length ?? null,
@@ -169,6 +172,10 @@ function hasCleared({ kind, measure, evidence }: Verdict): boolean {
 
 function abstainedFor(verdicts: readonly Verdict[], reason: AbstainReason): boolean {
   return verdicts.some((verdict) => verdict.kind === 'abstained' && verdict.reason === reason);
+}
+
+function isRefusedBySandbox(verdict: Verdict): boolean {
+  return verdict.kind === 'abstained' && verdict.reason === 'refused-patch' && EXECUTED.has(verdict.measure);
 }
 
 interface PatchFacts {

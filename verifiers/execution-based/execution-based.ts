@@ -3,6 +3,8 @@ import type { CellJob } from '../../src/core/run/generated-test.js';
 import type { Admission, Observe, VerificationTask, Verifier } from '../../src/core/run/verifier.js';
 import { type Observations, REGRESSION, REPRODUCTION, type Verdict } from '../../src/core/run/verdict.js';
 import { applicability, distinctPatches, type Applicable } from './tree/applicability.js';
+import { setFilesOfImageApart } from './tree/files-of-the-image.js';
+import { TreeSessions } from './tree/tree-sessions.js';
 import { type DistinctPatch, type ExecutionContext, REGRESSION_S, abstained, Bytecode } from './execution-context.js';
 import { verifyRegression } from './existing/verify-regression.js';
 import { verifyReproduction } from './generated/verify-reproduction.js';
@@ -52,7 +54,7 @@ async function verify(
     task.tests.filter((test) => (test.observes === true) === observes),
   );
   const [ofAsked, ofShown] = admittedApart(observe);
-  const [{ rejected, syntax }, seen, ...scores] = await Promise.all([
+  const [{ rejected, syntax, setApart }, seen, ...scores] = await Promise.all([
     applicable,
     observed(context, { tests: shown ?? [], applicable, inputs: task.inputs }, ofShown, signal),
     verifyRegression(context, { applicable, exclude: task.exclude }, observe, signal),
@@ -61,7 +63,9 @@ async function verify(
   const executed = withoutForgers(scores.flat()).map((verdict): Verdict => {
     const evidence = { ...verdict.evidence, ...observationsOf(verdict, seen) };
     const known = syntax.get(verdict.candidate_id);
-    return { ...verdict, evidence: known === undefined ? evidence : { ...evidence, syntax: known } };
+    const apart = setApart.get(verdict.candidate_id);
+    const facts = { ...(known !== undefined && { syntax: known }), ...(apart !== undefined && { set_apart: apart }) };
+    return { ...verdict, evidence: { ...evidence, ...facts } };
   });
   return [...unverifiable.flatMap(abstainOnBoth), ...rejected, ...executed];
 }
@@ -102,13 +106,16 @@ function withoutForgers(verdicts: readonly Verdict[]): readonly Verdict[] {
 
 async function split(
   context: ExecutionContext,
-  patches: readonly DistinctPatch[],
+  distinct: readonly DistinctPatch[],
   signal: AbortSignal,
-): Promise<Applicable> {
+): Promise<Applicable & { readonly setApart: ReadonlyMap<string, string[]> }> {
+  await using sessions = new TreeSessions(context, { tree: null, user: 'image', writes: [] }, signal);
+  const { patches, unverifiable, setApart } = await setFilesOfImageApart(context, distinct, sessions, signal);
   const answers = await applicability(
     context,
     patches.map(({ source }) => source),
     signal,
+    sessions,
   );
   const applies = ({ source }: DistinctPatch): boolean => answers.get(source)?.applies === true;
   const rejected = patches
@@ -124,7 +131,12 @@ async function split(
       return known === null ? [] : [[id, known]];
     }),
   );
-  return { patches: patches.filter(applies), rejected, syntax: new Map(syntax) };
+  return {
+    patches: patches.filter(applies),
+    rejected: [...unverifiable.flatMap(abstainOnBoth), ...rejected],
+    syntax: new Map(syntax),
+    setApart,
+  };
 }
 
 function abstainOnBoth({

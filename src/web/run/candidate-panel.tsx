@@ -126,7 +126,7 @@ function Effort({
 
 /** Flags that cast doubt on a candidate's honesty or its evidence. */
 const SERIOUS =
-  /^(leak:|judge-disagrees|test-files-set-apart|runner-config-files-set-apart|patch-lost|refused-patch|does-not-apply)/;
+  /^(leak:|judge-disagrees|(image|runner-config|test)-files-set-apart|patch-lost|refused-patch|does-not-apply)/;
 
 export function Flags({ flags }: { readonly flags: readonly string[] }) {
   return (

@@ -53,6 +53,16 @@ describe('candidates as the hybrid sees them', () => {
     expect(lost).toEqual([['regression', 'execution_free'], undefined, ['ef:pairs@m']]);
   });
 
+  it('flags a patch whose files of the image were set apart, and returns none that is nothing else or renames source to one', () => {
+    const apart = { ...scored('a', 'regression', 1), evidence: { set_apart: ['.venv/bin/sh'] } };
+    const gaps = [abstained('b', 'regression', 'no-source-change'), abstained('c', 'regression', 'refused-patch')];
+    const candidates = ['a', 'b', 'c'].map((id) => candidate(id, RIGHT));
+    const described = describeCandidates(candidates, [apart, ...gaps], '');
+    expect(described[0]?.flags).toEqual(['image-files-set-apart']);
+    expect(described.map(({ entry }) => entry.has_source_change)).toEqual([true, false, true]);
+    expect(described.map(({ entry }) => entry.applies)).toEqual([true, null, false]);
+  });
+
   it('flags who was executed by no test, but for a reason of its own', () => {
     const gap = [abstained('a', 'regression', 'no-tests'), abstained('a', 'reproduction', 'no-tests')];
     const flags = (verdicts: readonly Verdict[]): readonly string[] | undefined =>

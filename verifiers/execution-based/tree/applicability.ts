@@ -35,6 +35,7 @@ git -c safe.directory='*' rev-parse --show-toplevel 2>/dev/null || :`;
 
 /**
  * Checks with git, in one untouched session, which source patches apply at base, and computes their syntax.
+ * @param shared sessions on base to use; absent = its own
  * @returns answers by patch
  * @throws UnavailableError when the infrastructure kept failing
  */
@@ -42,6 +43,7 @@ export async function applicability(
   context: ExecutionContext,
   patches: readonly string[],
   signal: AbortSignal,
+  shared?: TreeSessions,
 ): Promise<ReadonlyMap<string, Applicability>> {
   const answers = new Map<string, Applicability>();
   const waiting: string[] = [];
@@ -52,7 +54,7 @@ export async function applicability(
   }
   if (waiting.length === 0) return answers;
   await using sessions = new TreeSessions(context, { tree: null, user: 'image', writes: [] }, signal);
-  const found = await sessions.use((session) => ask(session, context, waiting, signal));
+  const found = await (shared ?? sessions).use((session) => ask(session, context, waiting, signal));
   for (const [index, patch] of waiting.entries()) {
     const answer = found[index];
     if (answer === undefined) throw new Error('each patch was asked about');

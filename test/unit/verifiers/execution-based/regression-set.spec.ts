@@ -1,3 +1,4 @@
+import type { ExecRequest } from '../../../../src/ports/sandbox.js';
 import { placesOf } from '../../../../verifiers/execution-based/existing/failing-test.js';
 import { heldUp, regressionSet } from '../../../../verifiers/execution-based/existing/regression-set.js';
 import {
@@ -195,17 +196,25 @@ describe('existing tests are run again', () => {
 
   it('as the image’s own user, if the others have to be', async () => {
     const told: string[] = [];
+    const trees = new WeakSet<FakeSessionView>();
     let failed = false;
+    const isLost = ({ as, env }: ExecRequest, session: FakeSessionView): boolean => {
+      if (as === 'tests') return true;
+      const isFirst = env?.BESTK_PROBE !== undefined && trees.has(session) && !failed;
+      failed ||= isFirst;
+      return isFirst;
+    };
     const score = await scoreOf((request, session) => {
+      if (request.argv.includes('apply') && !request.argv.includes('--check')) trees.add(session);
       if (request.env?.BESTK_PROBE !== undefined) {
         const isAlone = !request.argv.join(' ').includes('tests/b.py');
         told.push(`${isAlone ? 'alone' : 'all'} ${request.as ?? 'image'}`);
       }
-      const isLost = request.as === 'tests' || (told.length === 6 && !failed && (failed = true));
-      return playSuite({ regression: () => ({ [A]: isLost ? 'failed' : 'passed', [B]: 'passed' }) })(request, session);
+      const first = isLost(request, session) ? 'failed' : 'passed';
+      return playSuite({ regression: () => ({ [A]: first, [B]: 'passed' }) })(request, session);
     });
     expect(score).toBe(2);
-    expect(told.slice(5)).toEqual(['all image', 'alone image']);
+    expect(told.slice(-2)).toEqual(['all image', 'alone image']);
   });
 
   it('in a fresh container, when processes that they left do not end in time', async () => {
