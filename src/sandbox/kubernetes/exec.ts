@@ -227,6 +227,7 @@ async function exitOf(streams: ExecStreams): Promise<number> {
  *
  *   environment   the call has none; variables that the cluster itself adds are removed
  *   user          the call supports only the container's own user; a number here is both user and group
+ *   programs      the shell's own (`head`, `setpriv`, `python3`) are not sought on PATH, which may lead into the repository
  *   limits        no core files, no single file above the disk limit (like the ulimits of a Docker container)
  *   end of stdin  under protocol v4 a client cannot end stdin without losing the exit code, so `head` counts the bytes
  *   exit notice   the real exit code arrives only once every process that inherited the streams has closed them, which a
