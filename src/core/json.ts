@@ -47,9 +47,13 @@ export function asSmallJson(text: string, most: number): unknown {
   return isTooDeep(shape) || shape.values > most ? undefined : asJson(text);
 }
 
-/** An array that is refused at its first wrong element: `z.array` collects the faults of all, gigabytes of a hostile one. */
-export function listOf<Element>(element: z.ZodType<Element>): z.ZodType<Element[]> {
-  return z.array(z.unknown()).transform((values, context) => {
+/**
+ * An array that is refused at its first wrong element: `z.array` collects the faults of all, gigabytes of a hostile one.
+ * @param most elements; longer arrays are refused before any is read
+ */
+export function listOf<Element>(element: z.ZodType<Element>, most = Infinity): z.ZodType<Element[]> {
+  const list = z.array(z.unknown()).refine(({ length }) => length <= most, { abort: true });
+  return list.transform((values, context) => {
     const read: Element[] = [];
     for (const [index, value] of values.entries()) {
       const { data, success } = element.safeParse(value);

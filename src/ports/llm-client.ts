@@ -87,6 +87,8 @@ export const Completion = z.object({
   tool_calls: z.array(ToolCall).default([]),
   /** One entry per generated token, in order; null when the server gives none. */
   logprobs: z.array(TokenLogprob).nullable(),
+  /** Why log-probabilities that the server gave cannot be read. */
+  no_logprobs: z.string().exactOptional(),
   /** Output of a head, one number per output; absent = no head was requested. */
   outputs: z.array(z.number()).exactOptional(),
   finish_reason: z.string(),

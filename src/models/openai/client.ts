@@ -1,27 +1,15 @@
 import type OpenAI from 'openai';
-import { z } from 'zod';
 import { abortable, pause, withDeadline } from '../../core/async/time.js';
 import { FairSemaphore } from '../../core/async/concurrency.js';
 import type { UnavailableError } from '../../core/errors/errors.js';
 import { ContextTooLongError, ModelUnavailableError } from '../../core/errors/unavailable.js';
-import {
-  type Completion,
-  type CompletionRequest,
-  type HeadRoute,
-  LlmClient,
-  type Message,
-} from '../../ports/llm-client.js';
+import { type Completion, type CompletionRequest, LlmClient, type Message } from '../../ports/llm-client.js';
+import { type AnswerBody, answerLimits, readAnswer } from './answer-body.js';
 import { connect, DEFAULT_BASE_URL, type OpenAiEndpoint } from './connection.js';
-import {
-  cutReply,
-  describeFailure,
-  type Failure,
-  readReply,
-  readUsage,
-  sumUsage,
-  UnreadableReplyError,
-  Usage,
-} from './reply.js';
+import { describeFailure, type Failure } from './failure.js';
+import { headCall, type HeadRequest, readHead } from './head.js';
+import { ContextKnowledge, statedContext } from './overflow.js';
+import { cutReply, readReply, sumUsage } from './reply.js';
 import { backOffMs } from '../../core/async/retries.js';
 
 export interface OpenAiOptions extends OpenAiEndpoint {
@@ -41,6 +29,12 @@ export interface OpenAiOptions extends OpenAiEndpoint {
   readonly random?: () => number;
 }
 
+type Send = (signal: AbortSignal) => { asResponse(): Promise<Response> };
+/** A list of models is short, and is asked for only to understand a rejection. */
+const LIST_DEADLINE_MS = 10_000;
+/** OpenRouter's list has some hundred models. */
+const LISTING = { maxTokens: 50_000 };
+
 type Outcome = { readonly completion: Completion } | { readonly failure: Failure; readonly tookMs: number };
 
 /** Client for any server with Chat Completions: OpenAI, vLLM, SGLang, llama.cpp. */
@@ -50,6 +44,8 @@ export class OpenAiLlmClient extends LlmClient {
   readonly #secrets: readonly string[];
   /** Parameters that each model has refused. */
   readonly #refused = new Map<string, ReadonlySet<Refusable>>();
+  /** What each model's server has shown of its context. */
+  readonly #contexts = new Map<string, ContextKnowledge>();
   #connection: Promise<OpenAI> | undefined;
   #answered = false;
 
@@ -92,19 +88,14 @@ export class OpenAiLlmClient extends LlmClient {
   async #attempt(request: CompletionRequest, signal: AbortSignal): Promise<Outcome> {
     signal.throwIfAborted();
     await this.#options.mayAsk?.(signal);
-    const timeoutMs = this.#options.timeoutS * 1000;
-    this.#connection ??= connect(this.#options, timeoutMs);
+    this.#connection ??= connect(this.#options, this.#options.timeoutS * 1000);
     const client = await this.#connection;
     const refused = this.#refused.get(request.model) ?? new Set();
     const start = performance.now();
     try {
       const { head } = request;
       if (head !== undefined) return { completion: await this.#askHead(client, { ...request, head }, signal) };
-      const raw = await withDeadline(timeoutMs, signal, async (both) =>
-        client.chat.completions.create(onTheWire(request, refused), { signal: both }),
-      );
-      this.#answered = true;
-      return { completion: readReply(raw, request.model) };
+      return { completion: await this.#askChat(client, request, { signal, refused }) };
     } catch (error) {
       signal.throwIfAborted();
       const failure = describeFailure(error, this.#secrets, Date.now());
@@ -112,19 +103,66 @@ export class OpenAiLlmClient extends LlmClient {
       const maxTokens = shorterAnswer(failure, request);
       if (maxTokens !== null) return filling(await this.#attempt({ ...request, maxTokens }, signal));
       const parameter = refusedParameter(failure, request, refused);
-      if (parameter === null) return { failure, tookMs: performance.now() - start };
-      this.#refused.set(request.model, new Set([...(this.#refused.get(request.model) ?? []), parameter]));
+      if (parameter === null) {
+        const tooLong = await this.#isTooLong(failure, request, client, signal);
+        return { failure: { ...failure, tooLong }, tookMs: performance.now() - start };
+      }
+      this.#refuse(request, parameter);
       return this.#attempt(request, signal);
     }
   }
 
+  async #askChat(
+    client: OpenAI,
+    request: CompletionRequest,
+    { signal, refused }: { readonly signal: AbortSignal; readonly refused: ReadonlySet<Refusable> },
+  ): Promise<Completion> {
+    const body = await this.#receive(request, signal, (both) =>
+      client.chat.completions.create(onTheWire(request, refused), { signal: both }),
+    );
+    const completion = readReply(body, request);
+    this.#contextOf(request).accept(request, completion.usage?.input_tokens);
+    return completion;
+  }
+
+  #refuse({ model }: CompletionRequest, parameter: Refusable): void {
+    this.#refused.set(model, new Set([...(this.#refused.get(model) ?? []), parameter]));
+  }
+
   async #askHead(client: OpenAI, request: HeadRequest, signal: AbortSignal): Promise<Completion> {
     const { url, body } = headCall(request, this.#options.baseUrl ?? DEFAULT_BASE_URL);
-    const raw: unknown = await withDeadline(this.#options.timeoutS * 1000, signal, async (both) =>
-      client.post(url, { body, signal: both }),
+    const { value } = await this.#receive(request, signal, (both) => client.post(url, { body, signal: both }));
+    return readHead(value, request.model);
+  }
+
+  /** Sends a request and reads its answer, both within the time limit of one attempt. */
+  #receive(request: CompletionRequest, signal: AbortSignal, send: Send): Promise<AnswerBody> {
+    return withDeadline(this.#options.timeoutS * 1000, signal, async (both) => {
+      const answer = await readAnswer(await send(both).asResponse(), answerLimits(request));
+      this.#answered = true;
+      return answer;
+    });
+  }
+
+  #contextOf({ model }: CompletionRequest): ContextKnowledge {
+    const known = this.#contexts.get(model) ?? new ContextKnowledge();
+    this.#contexts.set(model, known);
+    return known;
+  }
+
+  async #isTooLong(
+    { tooLong, rejected, status, detail }: Failure,
+    request: CompletionRequest,
+    client: OpenAI,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    if (tooLong || !rejected || status === undefined) return tooLong;
+    return this.#contextOf(request).isOverflow(request, { status, detail }, () =>
+      withDeadline(LIST_DEADLINE_MS, signal, async (both) => {
+        const response = await client.get('/models', { signal: both }).asResponse();
+        return statedContext((await readAnswer(response, answerLimits(LISTING))).value, request.model);
+      }).catch(() => null),
     );
-    this.#answered = true;
-    return readHead(raw, request.model);
   }
 
   /** A wrong address should fail soon; a server that restarts is worth waiting for. */
@@ -154,54 +192,6 @@ function withUsage(completion: Completion, spent: Completion['usage']): Completi
 function secretsOf({ apiKey, baseUrl }: OpenAiEndpoint): readonly string[] {
   const password = baseUrl === undefined ? '' : decodeURIComponent(new URL(baseUrl).password);
   return [apiKey ?? '', password].filter((secret) => secret !== '');
-}
-
-/** A call to a model's classification head. */
-type HeadRequest = CompletionRequest & { readonly head: HeadRoute };
-
-/** URL and body for a head. @param baseUrl of Chat Completions; vLLM's own routes come without its version */
-function headCall(request: HeadRequest, baseUrl: string): { readonly url: string; readonly body: object } {
-  const { model, head, messages } = request;
-  const [first = '', second = ''] = messages.map(({ content }) => content);
-  const base = baseUrl.replace(/\/$/, '');
-  const root = base.replace(/\/v\d+$/, '');
-  switch (head) {
-    case 'classify':
-      return { url: `${root}/classify`, body: { model, input: first } };
-    case 'sglang':
-      return { url: `${base}/classify`, body: { model, input: first } };
-    case 'pooling':
-      // Requested raw and applied in bestk, since the activation differs between versions.
-      return { url: `${root}/pooling`, body: { model, input: first, task: 'classify', use_activation: false } };
-    case 'score':
-      return { url: `${root}/score`, body: { model, text_1: first, text_2: second } };
-  }
-}
-
-const Numbers = z.array(z.number()).min(1);
-const Reply = z.object({
-  model: z.string().nullish(),
-  data: z.tuple([
-    z.union([
-      z.object({ probs: Numbers }).transform(({ probs }) => probs),
-      z.object({ data: Numbers }).transform(({ data }) => data),
-      z.object({ score: z.number() }).transform(({ score }) => [score]),
-    ]),
-  ]),
-  usage: Usage,
-});
-
-/** @throws UnreadableReplyError with the beginning of the reply */
-function readHead(raw: unknown, requestedModel: string): Completion {
-  const parsed = Reply.safeParse(raw);
-  if (!parsed.success) {
-    throw new UnreadableReplyError(
-      `its answer has no outputs of a classification head: ${JSON.stringify(raw ?? null).slice(0, 200)}`,
-    );
-  }
-  const { model, data, usage } = parsed.data;
-  const nothing = { text: '', reasoning: '', tool_calls: [], logprobs: null, finish_reason: 'stop' };
-  return { ...nothing, outputs: data[0], usage: readUsage(usage), model: model ?? requestedModel };
 }
 
 type Body = OpenAI.ChatCompletionCreateParamsNonStreaming;
@@ -243,9 +233,10 @@ function refusedParameter(
   return NAMES.find((name) => !refused.has(name) && REFUSABLE[name].test(said)) ?? null;
 }
 
-/** How vLLM and SGLang state the tokens of the context and of the prompt. */
-const CONTEXT = /context length (?:is|of)(?: only)? (\d{1,9}) tokens/i;
-const PROMPT = /\b(\d{1,9}) (?:input tokens|in the messages|tokens from the input)/i;
+/** How vLLM, SGLang and TensorRT-LLM state the tokens of the context and of the prompt. */
+const CONTEXT = /(?:context length (?:is|of)(?: only)? |max_seq_len \()(\d{1,9})(?: tokens|\))/i;
+const PROMPT =
+  /(?:\b|prompt length \()(\d{1,9})(?: input tokens| in the messages| tokens from the input|(?:\.0)?\), query)/i;
 /** Less is no answer. */
 const SHORTEST_ANSWER = 256;
 

@@ -1,10 +1,14 @@
 import type OpenAI from 'openai';
 import { ModelUnavailableError } from '../../core/errors/unavailable.js';
-import { UnreadableReplyError } from './reply.js';
+import { asSmallJson } from '../../core/json.js';
+import { readBeginning } from './answer-body.js';
 import { ModelProbe } from '../../ports/llm-client.js';
 
-/** A larger reply cannot be a valid answer to any request. */
-const MAX_REPLY_BYTES = 64 * 1024 * 1024;
+/** Error messages may repeat the whole request; what matters stands before it. */
+const MAX_ERROR_BYTES = 256 * 1024;
+const MAX_ERROR_VALUES = 10_000;
+/** Of a message that is not JSON, or more of it than any error needs. */
+const MAX_MESSAGE_CHARS = 2_000;
 export const DEFAULT_BASE_URL = 'https://api.openai.com/v1';
 
 export interface OpenAiEndpoint {
@@ -33,8 +37,7 @@ export async function connect({ baseUrl, apiKey }: OpenAiEndpoint, timeoutMs: nu
       await body?.cancel();
       return errorReply(status, headers, `it redirects to ${elsewhere}; name that address if the server is yours`);
     }
-    const bounded = (body as ReadableStream<Uint8Array> | null)?.pipeThrough(upTo(MAX_REPLY_BYTES)) ?? null;
-    const response = new Response(bounded, { status, headers: [...headers] });
+    const response = new Response(body as ReadableStream<Uint8Array> | null, { status, headers: [...headers] });
     return ok ? response : await withErrorMember(response);
   };
   return new sdk.OpenAI({
@@ -53,18 +56,6 @@ export async function connect({ baseUrl, apiKey }: OpenAiEndpoint, timeoutMs: nu
   });
 }
 
-/** Limits the decompressed size, which may be a thousand times the transferred size. */
-function upTo(most: number): TransformStream<Uint8Array, Uint8Array> {
-  let size = 0;
-  return new TransformStream({
-    transform: (chunk, controller) => {
-      size += chunk.length;
-      if (size > most) controller.error(new UnreadableReplyError(`its answer is larger than ${most} bytes`));
-      else controller.enqueue(chunk);
-    },
-  });
-}
-
 function errorReply(status: number, headers: Iterable<[string, string]>, message: string): Response {
   return new Response(JSON.stringify({ error: { message } }), { status, headers: [...headers] });
 }
@@ -72,18 +63,16 @@ function errorReply(status: number, headers: Iterable<[string, string]>, message
 /** SGLang and FastAPI report errors outside of `error`, the only member the SDK reads. */
 async function withErrorMember(response: Response): Promise<Response> {
   const { status, headers } = response;
-  const text = await response.text();
-  const body = parseObject(text);
-  return new Response(body === null || 'error' in body ? text : JSON.stringify({ error: body }), { status, headers });
+  const text = await readBeginning(response, MAX_ERROR_BYTES);
+  const body = asSmallJson(text, MAX_ERROR_VALUES);
+  if (typeof body !== 'object' || body === null) {
+    return text === '' ? new Response(null, { status, headers }) : errorReply(status, headers, firstWords(text));
+  }
+  return new Response(JSON.stringify('error' in body ? body : { error: body }), { status, headers });
 }
 
-function parseObject(text: string): object | null {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' ? value : null;
-  } catch {
-    return null;
-  }
+function firstWords(text: string): string {
+  return text.slice(0, MAX_MESSAGE_CHARS).trim();
 }
 
 const FIRST_SERVER_ERROR = 500;

@@ -1,6 +1,7 @@
 import { z } from 'zod';
-import { DeadlineError } from '../../core/async/time.js';
-import type { Completion, TokenLogprob } from '../../ports/llm-client.js';
+import { listOf } from '../../core/json.js';
+import type { Completion, CompletionRequest, TokenLogprob } from '../../ports/llm-client.js';
+import type { AnswerBody } from './answer-body.js';
 
 /** The server answered 200 with something that is not a whole chat completion. */
 export class UnreadableReplyError extends Error {
@@ -22,8 +23,13 @@ const Position = z.object({
   top_logprobs: z.array(z.unknown()).nullish(),
 });
 const Alternative = z.object({ token: z.string(), logprob: z.number() });
+/** Servers list at most twenty and the sampled one. */
+const MOST_ALTERNATIVES = 64;
 
-const Texts = z.array(z.object({ text: z.string() })).transform((parts) => parts.map(({ text }) => text).join(''));
+/** More parts than an answer of thoughts has. */
+const MOST_PARTS = 10_000;
+const Text = z.object({ text: z.string() });
+const Texts = listOf(Text, MOST_PARTS).transform((parts) => parts.map(({ text }) => text).join(''));
 const Part = z.union([
   z.object({ type: z.literal('text'), text: z.string() }),
   z
@@ -33,7 +39,7 @@ const Part = z.union([
 ]);
 /** A text, or the list of parts that Mistral's reasoning models send; parts that are neither text nor thoughts are dropped. */
 const Content = z
-  .union([z.string().transform((text) => [{ type: 'text', text }]), z.array(Part)])
+  .union([z.string().transform((text) => [{ type: 'text', text }]), listOf(Part, MOST_PARTS)])
   .nullish()
   .transform((parts) => {
     const of = (wanted: string): string =>
@@ -41,21 +47,29 @@ const Content = z
     return { text: of('text'), thoughts: of('thinking') };
   });
 
-const Call = z.object({ id: z.string().nullish(), function: z.object({ name: z.string(), arguments: z.string() }) });
+/** Some servers need the id of a call back. */
+const LONGEST_ID = 256;
+const Call = z.object({
+  id: z.string().max(LONGEST_ID).nullish().catch(null),
+  function: z.object({ name: z.string(), arguments: z.string() }),
+});
+const MOST_CALLS = 100;
+
+function firstOf(most: number): (value: unknown) => unknown {
+  return (value) => (Array.isArray(value) ? value.slice(0, most) : value);
+}
+
 const Choice = z.object({
   message: z.object({
     content: Content,
     // Servers use either name.
     reasoning_content: z.string().nullish().catch(null),
     reasoning: z.string().nullish().catch(null),
-    tool_calls: z.array(Call).nullish(),
+    // Only the first is carried out; a model that repeats itself writes thousands.
+    tool_calls: z.preprocess(firstOf(MOST_CALLS), listOf(Call).nullish()),
   }),
   finish_reason: z.string().nullish(),
   error: z.unknown().optional(),
-  logprobs: z
-    .object({ content: z.array(Position).nullish() })
-    .nullish()
-    .catch(null),
 });
 
 export const Usage = z
@@ -70,7 +84,11 @@ export const Usage = z
   .nullish()
   .catch(null);
 
-const Reply = z.object({ model: z.string().nullish(), choices: z.tuple([Choice], z.unknown()), usage: Usage });
+const Reply = z.object({
+  model: z.string().nullish(),
+  choices: z.preprocess(firstOf(1), z.tuple([Choice])),
+  usage: Usage,
+});
 
 /** Finish reasons of a server that failed: vLLM and SGLang, gateways, DeepSeek, Z.ai. */
 const BREAKS = new Set(['abort', 'error', 'insufficient_system_resource', 'network_error']);
@@ -81,9 +99,12 @@ export function isBrokenOff({ finish_reason }: Pick<Completion, 'finish_reason'>
 }
 
 /** @throws UnreadableReplyError with the beginning of the reply, or if the server broke it off */
-export function readReply(raw: unknown, requestedModel: string): Completion {
-  const parsed = Reply.safeParse(raw);
-  if (!parsed.success) throw new UnreadableReplyError(describeReply(raw));
+export function readReply(
+  { value, logprobs }: AnswerBody,
+  { model: requestedModel, maxTokens }: Pick<CompletionRequest, 'model' | 'maxTokens'>,
+): Completion {
+  const parsed = Reply.safeParse(value);
+  if (!parsed.success) throw new UnreadableReplyError(describeReply(value));
   const { model, choices, usage } = parsed.data;
   const [choice] = choices;
   const finish_reason = choice.finish_reason ?? 'unknown';
@@ -91,19 +112,29 @@ export function readReply(raw: unknown, requestedModel: string): Completion {
     const why = JSON.stringify(choice.error ?? finish_reason).slice(0, 200);
     throw new UnreadableReplyError(`it broke off its answer: ${why}`, readUsage(usage));
   }
+  const message = readMessage(choice.message);
+  // vLLM and others say `tool_calls` of an answer that ended within its call, whose end their parser made up.
+  const isCut = message.tool_calls.length > 0 && usage?.completion_tokens === maxTokens;
   return {
-    ...readMessage(choice.message),
-    logprobs: readLogprobs(choice),
-    finish_reason,
+    ...message,
+    ...readLogprobs(logprobs, message.text),
+    finish_reason: isCut ? 'length' : finish_reason,
     usage: readUsage(usage),
     model: model ?? requestedModel,
   };
 }
 
-/** Some servers send an empty token list if they have no log-probabilities. */
-function readLogprobs({ logprobs, message }: z.infer<typeof Choice>): Completion['logprobs'] {
-  const positions = logprobs?.content ?? null;
-  return positions?.length === 0 && message.content.text !== '' ? null : (positions?.map(readPosition) ?? null);
+/** What servers write in place of a token's text: vLLM with `--return-tokens-as-token-ids`, and bare numbers. */
+const NUMBERED = /^<?(?:token_id:|token:|id:|token_)?\d+>?$/;
+
+/** Some servers send an empty token list if they have no log-probabilities; some name tokens by numbers that say nothing. */
+function readLogprobs(positions: AnswerBody['logprobs'], text: string): Pick<Completion, 'logprobs' | 'no_logprobs'> {
+  if (positions === null || (positions.length === 0 && text !== '')) return { logprobs: null };
+  const [first] = positions;
+  const isNumbered = first !== undefined && positions.every(({ token }) => NUMBERED.test(token));
+  if (!isNumbered || positions.map(({ token }) => token).join('') === text) return { logprobs: [...positions] };
+  const cause = `the server names tokens by number, as ${first.token.slice(0, 20)}: start it without --return-tokens-as-token-ids`;
+  return { logprobs: null, no_logprobs: cause };
 }
 
 /** An answer whose tokens ran out before it began. */
@@ -144,12 +175,16 @@ export function sumUsage(a: Completion['usage'], b: Completion['usage']): Comple
 /**
  * Every generated token is kept, whatever its log-probability, so that the text stays whole. Unreadable alternatives are
  * dropped.
+ * @returns null for what is not a token
  */
-function readPosition({ token, logprob, top_logprobs: top }: z.infer<typeof Position>): TokenLogprob {
+export function readPosition(value: unknown): TokenLogprob | null {
+  const parsed = Position.safeParse(value);
+  if (!parsed.success) return null;
+  const { token, logprob, top_logprobs: top } = parsed.data;
   return {
     token,
     logprob: typeof logprob === 'number' && Number.isFinite(logprob) ? logprob : NO_LOGPROB,
-    top: (top ?? []).flatMap((entry) => {
+    top: (top ?? []).slice(0, MOST_ALTERNATIVES).flatMap((entry) => {
       const alternative = Alternative.safeParse(entry);
       return alternative.success ? [alternative.data] : [];
     }),
@@ -159,145 +194,4 @@ function readPosition({ token, logprob, top_logprobs: top }: z.infer<typeof Posi
 function describeReply(raw: unknown): string {
   if (typeof raw === 'string') return `it answered with text, not with JSON: ${raw.slice(0, 200)}`;
   return `its answer is not a chat completion: ${JSON.stringify(raw ?? null).slice(0, 200)}`;
-}
-
-/** Why one attempt gave no completion. */
-export interface Failure {
-  readonly detail: string;
-  /** The parameter that the server names as the cause; '' when it names none. */
-  readonly param: string;
-  /** The category used in metrics. */
-  readonly kind: 'rate-limited' | 'server-error' | 'refused' | 'no-answer';
-  readonly retryable: boolean;
-  readonly usage: Completion['usage'];
-  /** Waiting helps: the server, or the one behind a proxy, was unreachable, or has too many calls. */
-  readonly away: boolean;
-  /** The delay that the server requested; null when it gave none. */
-  readonly retryAfterMs: number | null;
-  /** The server does not take this request, whoever sends it. */
-  readonly rejected: boolean;
-  /** Prompt and requested answer exceed the model's context. */
-  readonly tooLong: boolean;
-  /** The model spent all its answer tokens on reasoning, which OpenAI reports as an error. */
-  readonly cutWithinThoughts: boolean;
-}
-
-const RETRYABLE_STATUS = new Set([408, 409, 429]);
-const REJECTED_STATUS = new Set<number | undefined>([400, 413, 422]);
-const AWAY_STATUS = new Set([429, 502, 503, 504, 529]);
-/** The code of a 429 that no waiting helps: the account has no money left. */
-const NO_QUOTA = 'insufficient_quota';
-/** Codes and messages of services and servers; there is no common code. */
-const TOO_LONG = new RegExp(
-  [
-    'context[_ ]length[_ ]exceeded',
-    '(maximum|max) (context|model|prompt) length',
-    "exceeds? the (available|maximum|model'?s) (allowed |context )",
-    "(longer|greater) than the (model'?s )?context",
-    'must (be <=|have less than) .{0,40}(tokens|max_)',
-    'input tokens exceed',
-    'token count .{0,30}exceeds the (maximum|limit)',
-    'exceeds? (the context window|context limit)',
-    'context window exceeds',
-    'exceeded model token limit',
-    'reduce the length of the (messages|prompt|input)',
-    'prompt (exceeds max length|is too long)',
-    'input is too long',
-    'range of input length',
-  ].join('|'),
-  'i',
-);
-const CUT = /could not finish the message because max_(completion_)?tokens/i;
-const MAX_DETAIL = 500;
-
-/**
- * The only place that classifies failures. A status comes from the server: 408, 409, 429 and 5xx are temporary, other 4xx are
- * not. Failures without one (refused or reset connections, time-outs, truncated JSON, a gateway's HTML page) belong to the
- * transport and may be temporary.
- */
-export function describeFailure(error: unknown, secrets: readonly string[], now: number): Failure {
-  const answer = statusOf(error);
-  const { status, headers, code = '', param = '' } = answer;
-  const rejected = REJECTED_STATUS.has(status);
-  const detail = secrets.reduce((text, secret) => text.replaceAll(secret, '[hidden]'), describe(error));
-  return {
-    kind: kindOf(status),
-    param,
-    detail: detail.length > MAX_DETAIL ? `${detail.slice(0, MAX_DETAIL)}…` : detail,
-    retryable: status === undefined || status >= 500 || RETRYABLE_STATUS.has(status),
-    usage: error instanceof UnreadableReplyError ? error.usage : null,
-    away: isAway(error, answer),
-    retryAfterMs: headers === undefined ? null : retryAfter(headers, now),
-    rejected,
-    tooLong: rejected && TOO_LONG.test(`${code} ${detail}`),
-    cutWithinThoughts: status === 400 && CUT.test(detail),
-  };
-}
-
-function isAway(error: unknown, { status, code }: ReturnType<typeof statusOf>): boolean {
-  return status === undefined ? !isAnswer(error) : AWAY_STATUS.has(status) && code !== NO_QUOTA;
-}
-
-function kindOf(status: number | undefined): Failure['kind'] {
-  if (status === undefined) return 'no-answer';
-  if (status === 429) return 'rate-limited';
-  return status >= 500 ? 'server-error' : 'refused';
-}
-
-// Matched by shape, not by class: the SDK is loaded late, and its errors wrap those of fetch and of the socket.
-const StatusError = z.object({
-  status: z.number(),
-  headers: z.custom<Headers>().optional(),
-  code: z.string().optional().catch(undefined),
-  param: z.string().optional().catch(undefined),
-});
-const Thrown = z.object({
-  name: z.string(),
-  message: z.string(),
-  code: z.unknown().optional(),
-  cause: z.unknown().optional(),
-});
-
-/** Whether the server was reachable: it sent something unreadable, or did not answer in time. */
-function isAnswer(error: unknown): boolean {
-  if (error instanceof DeadlineError || error instanceof UnreadableReplyError) return true;
-  return causes(error)[0]?.name === 'SyntaxError';
-}
-
-function statusOf(error: unknown): Partial<z.infer<typeof StatusError>> {
-  return StatusError.safeParse(error).data ?? {};
-}
-
-function describe(error: unknown): string {
-  if (error instanceof DeadlineError || error instanceof UnreadableReplyError) return error.message;
-  const chain = causes(error);
-  if (chain[0]?.name === 'SyntaxError') return `its answer is cut or no JSON (${chain[0].message})`;
-  const words = [...new Set(chain.map(wordsOf))].filter((text) => text !== '');
-  return words.length === 0 ? String(error) : words.join(': ');
-}
-
-/** The error and its chain of causes: the socket's own message is two or three levels down. */
-function causes(error: unknown): readonly z.infer<typeof Thrown>[] {
-  const chain: z.infer<typeof Thrown>[] = [];
-  let at = Thrown.safeParse(error);
-  while (at.success && chain.length < 4) {
-    chain.push(at.data);
-    at = Thrown.safeParse(at.data.cause);
-  }
-  return chain;
-}
-
-function wordsOf({ message, code }: z.infer<typeof Thrown>): string {
-  if (message !== '') return message;
-  return typeof code === 'string' ? code : '';
-}
-
-/** `retry-after-ms` in milliseconds, or `Retry-After` in seconds or as an HTTP date. */
-function retryAfter(headers: Headers, now: number): number | null {
-  const milliseconds = Number.parseFloat(headers.get('retry-after-ms') ?? '');
-  if (Number.isFinite(milliseconds)) return Math.max(0, milliseconds);
-  const value = headers.get('retry-after')?.trim() ?? '';
-  if (/^\d+(\.\d+)?$/.test(value)) return Number(value) * 1000;
-  const date = Date.parse(value);
-  return Number.isNaN(date) ? null : Math.max(0, date - now);
 }

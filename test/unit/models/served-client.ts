@@ -3,10 +3,14 @@ import { type AnswerChat, ModelServer } from '../../fakes/model-server.js';
 
 /** The server of the last client made. */
 export let server: ModelServer;
-afterEach(() => server.close());
+let opened: ModelServer | undefined;
+afterEach(async () => {
+  await opened?.close();
+  opened = undefined;
+});
 
 /** A client of a server that answers so, until the test is over. */
 export async function clientOf(answer: AnswerChat, options: Partial<OpenAiOptions> = {}): Promise<OpenAiLlmClient> {
-  server = await ModelServer.start(answer);
+  opened = server = await ModelServer.start(answer);
   return new OpenAiLlmClient({ baseUrl: server.baseUrl, concurrency: 4, timeoutS: 5, maxRetries: 2, ...options });
 }
