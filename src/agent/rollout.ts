@@ -13,7 +13,7 @@ import type { AgentSettings, AgentTools, RolloutParts, RolloutTask } from './loo
 import { WarmStart } from '../core/async/concurrency.js';
 
 /** Increase this when an agent's words or actions get another meaning, so that stored steps are not reused. */
-const PROTOCOL = 2;
+const PROTOCOL = 3;
 
 /**
  * One rollout of the agent on an issue, from the first prompt to the patch. Work done earlier, by any process, is neither

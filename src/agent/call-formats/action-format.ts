@@ -27,6 +27,14 @@ export interface ActionFormat {
   observed(completion: Completion, observation: string): Message;
 }
 
+/** Finish reasons of answers that end anywhere: at their token limit, and at a service's content filter. */
+const CUT_OFF = new Set(['length', 'content_filter']);
+
+/** Whether an answer may end within a call, whose end a server's parser then makes up. */
+export function isCutOff({ finish_reason }: Pick<Completion, 'finish_reason'>): boolean {
+  return CUT_OFF.has(finish_reason);
+}
+
 /** The system prompt for a role. */
 export function systemPrompt({ prompt }: Pick<ActionFormat, 'prompt'>, role: Role): string {
   return role === 'solver' ? prompt : `${prompt}-${role}`;

@@ -1,6 +1,6 @@
 import type { FormatName } from '../../core/run/agent.js';
 import type { Completion, ToolCall } from '../../ports/llm-client.js';
-import { type ActionFormat, inTags, type Turn } from './action-format.js';
+import { type ActionFormat, inTags, isCutOff, type Turn } from './action-format.js';
 import { splitThought, type WrittenCall } from '../tools/action.js';
 import { parseObject } from './lenient-json.js';
 import { findCall, type FoundCall } from './written-calls.js';
@@ -21,7 +21,7 @@ export const bashFormat: ActionFormat = {
   read(completion) {
     const { text, reasoning } = completion;
     const { thought, answer } = splitThought(text.replaceAll('\r\n', '\n'), reasoning);
-    const block = firstBlock(answer);
+    const block = firstBlock(answer, isCutOff(completion));
     const written = block === null ? callOf(completion, answer) : null;
     if (written !== null) return asTurn([reasoning, thought], answer, written);
     const thoughts = [reasoning, thought, (block?.before ?? answer).trim()].filter((part) => part !== '').join('\n\n');
@@ -39,16 +39,17 @@ export const bashFormat: ActionFormat = {
 };
 
 /** The call in an answer's text, where a server without a tool parser leaves it. */
-function callOf({ finish_reason }: Completion, answer: string): FoundCall | null {
-  return findCall(answer, finish_reason === 'length');
+function callOf(completion: Completion, answer: string): FoundCall | null {
+  return findCall(answer, isCutOff(completion));
 }
 
-function firstBlock(text: string): { before: string; content: string; after: string } | null {
+/** @param isCut whether a fence at the very end may be the beginning of another, within the block */
+function firstBlock(text: string, isCut: boolean): { before: string; content: string; after: string } | null {
   const open = OPEN.exec(text);
   if (open === null) return null;
   const rest = text.slice(open.index + open[0].length);
   const close = CLOSE.exec(rest);
-  if (close === null) return null;
+  if (close === null || (isCut && close.index + close[0].length === rest.length)) return null;
   return {
     before: text.slice(0, open.index),
     content: rest.slice(0, close.index),
@@ -72,8 +73,9 @@ export const toolsFormat: ActionFormat = {
     const [first, ...others] = calls;
     if (first === undefined) return asTurn([reasoning, thought], answer, callOf(completion, answer));
     const call = asCall(first);
-    if (call === null) {
-      const problem = `The arguments of ${first.name.slice(0, 80)} are not a JSON object, so nothing was done.`;
+    if (call === null || isCutOff(completion)) {
+      const why = isCutOff(completion) ? 'may be incomplete' : 'are not a JSON object';
+      const problem = `The arguments of ${first.name.slice(0, 80)} ${why}, so nothing was done.`;
       return { thought: thoughts, call: null, problem, action: '', more: false };
     }
     return { thought: thoughts, call, problem: null, action: inTags(call), more: others.length > 0 };

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { asSmallJson } from '../../core/json.js';
 import type { Completion, CompletionRequest, Message, ToolSpec } from '../../ports/llm-client.js';
+import { isCutOff } from '../call-formats/action-format.js';
 
 /** An HTTP response to the program. */
 export interface RouteAnswer {
@@ -121,7 +122,8 @@ export function chatAnswer(request: ChatRequest, completion: Completion, id: str
     content: text === '' && calls.length > 0 ? null : text,
     ...(reasoning === '' ? {} : { reasoning_content: reasoning }),
   };
-  const finish_reason = calls.length > 0 ? 'tool_calls' : completion.finish_reason;
+  // A program has to know that a call may be incomplete.
+  const finish_reason = calls.length > 0 && !isCutOff(completion) ? 'tool_calls' : completion.finish_reason;
   const counts = countsOf(completion);
   // No timestamp, so that an answer from the store is identical.
   const about = { id: `chatcmpl-${id}`, created: 0, model };

@@ -1,7 +1,7 @@
 import { BudgetSpentError, ContextTooLongError } from '../../core/errors/unavailable.js';
 import { DOES_NOT_APPLY, type Rollout, type RolloutStep, tokensOf } from '../../core/run/rollout.js';
 import type { Completion, CompletionRequest } from '../../ports/llm-client.js';
-import type { ActionFormat } from '../call-formats/action-format.js';
+import { type ActionFormat, isCutOff } from '../call-formats/action-format.js';
 import { type Action, readAction, type Role, type WrittenCall } from '../tools/action.js';
 import { describeOutcome, describeWithdrawn, perform } from '../tools/perform.js';
 import { toolSpecs } from '../tools/tool-specs.js';
@@ -175,7 +175,7 @@ export class RolloutRun implements AsyncDisposable {
     const turn = this.parts.format.read(completion);
     const read = turn.call === null ? { problem: turn.problem ?? '' } : readAction(turn.call);
     if ('problem' in read) {
-      const cut = completion.finish_reason === 'length' ? ' Your answer was cut off because it was too long.' : '';
+      const cut = isCutOff(completion) ? ' Your answer was cut off because it was too long.' : '';
       return {
         observation: `${read.problem}${cut}`,
         exit_code: null,

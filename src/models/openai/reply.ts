@@ -98,6 +98,15 @@ export function isBrokenOff({ finish_reason }: Pick<Completion, 'finish_reason'>
   return BREAKS.has(finish_reason);
 }
 
+/** Other words for an answer that reached a limit: Anthropic and Bedrock, Gemini, Mistral, the Responses API, Z.ai. */
+const CUTS = new Set(['max_tokens', 'model_length', 'max_output_tokens', 'model_context_window_exceeded']);
+const LONGEST_REASON = 100;
+
+function finishReason({ finish_reason: given }: z.infer<typeof Choice>): string {
+  if (given == null) return 'unknown';
+  return CUTS.has(given.toLowerCase()) ? 'length' : given.slice(0, LONGEST_REASON);
+}
+
 /** @throws UnreadableReplyError with the beginning of the reply, or if the server broke it off */
 export function readReply(
   { value, logprobs }: AnswerBody,
@@ -107,7 +116,7 @@ export function readReply(
   if (!parsed.success) throw new UnreadableReplyError(describeReply(value));
   const { model, choices, usage } = parsed.data;
   const [choice] = choices;
-  const finish_reason = choice.finish_reason ?? 'unknown';
+  const finish_reason = finishReason(choice);
   if (choice.error != null || isBrokenOff({ finish_reason })) {
     const why = JSON.stringify(choice.error ?? finish_reason).slice(0, 200);
     throw new UnreadableReplyError(`it broke off its answer: ${why}`, readUsage(usage));

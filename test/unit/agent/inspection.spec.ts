@@ -151,3 +151,12 @@ describe('a judge that ends its look without a verdict', () => {
     expect(lackOfVerdict('<think>Hm.</think><judgement>NO</judgement>')).toBeNull();
   });
 });
+
+it('takes no verdict from a call of finish that was cut off', async () => {
+  const finishes = (text: string, finish_reason: string) =>
+    says('', { finish_reason, tool_calls: [{ id: 'c', name: 'finish', arguments: JSON.stringify({ result: text }) }] });
+  const { look, requests } = world(exited(0), 'tools');
+  const { steps } = await look([finishes('YES, or rather', 'length'), finishes('NO', 'tool_calls')]);
+  expect(steps.map(({ action }) => /YES|NO/.exec(action)?.[0])).toEqual([undefined, 'NO']);
+  expect(requests[1]?.messages.at(-1)?.content).toContain('was cut off');
+});

@@ -182,8 +182,8 @@ describe('a rollout that was stopped', () => {
 
 describe('a stored rollout', () => {
   it.each([
-    ['of an earlier release, which read calls and showed files otherwise, is made anew', 1, 'did it'],
-    ['of this one is taken', 2, 'from then'],
+    ['of an earlier release, which read calls otherwise, is made anew', 2, 'did it'],
+    ['of this one is taken', 3, 'from then'],
   ])('%s', async (_name, protocol, said) => {
     const { run, requests, results, sandbox } = rolloutWorld();
     const answers = [runs('it'), submits];

@@ -275,3 +275,32 @@ it('an answer that ended within its thoughts is an answer that says nothing, how
   const client = await clientOf(() => ({ status: 400, json: { error: { message } } }));
   expect(await client.complete(withTools, signal)).toMatchObject({ text: '', finish_reason: 'length', logprobs: null });
 });
+
+describe('an answer that used all its tokens', () => {
+  const call = {
+    id: 'a',
+    type: 'function',
+    function: { name: 'execute_bash', arguments: '{"command": "rm -rf calc"}' },
+  };
+  const ended = async (finish_reason: string, completion_tokens: number, tool_calls: object[] = [call]) => {
+    const usage = { prompt_tokens: 5, completion_tokens };
+    const client = await clientOf(() => ({ json: { choices: [{ message: { tool_calls }, finish_reason }], usage } }));
+    return (await client.complete(completionRequest({ maxTokens: 64 }), signal)).finish_reason;
+  };
+
+  it.each([
+    ['tool_calls', 64],
+    ['stop', 64],
+    ['max_tokens', 64],
+    ['MAX_TOKENS', 20],
+    ['model_length', 20],
+  ])('is one that was cut off within its call, whatever it is said to be: %s', async (finish_reason, tokens) => {
+    expect(await ended(finish_reason, tokens)).toBe('length');
+  });
+
+  it('is not one with fewer tokens, with thoughts that do not count, or without a call', async () => {
+    expect(await ended('tool_calls', 63)).toBe('tool_calls');
+    expect(await ended('tool_calls', 900)).toBe('tool_calls');
+    expect(await ended('stop', 64, [])).toBe('stop');
+  });
+});
