@@ -36,17 +36,23 @@ export interface SeenCall {
   abandoned: boolean;
 }
 
+/** A model as the list of models names it, with what servers add. */
+export interface ServedModel {
+  readonly id: string;
+  readonly [member: string]: unknown;
+}
+
 /** A real HTTP server that speaks what bestk uses of the OpenAI API and of the routes of heads, with scripted answers. */
 export class ModelServer {
   readonly calls: SeenCall[] = [];
   /** Most requests that were under way at once. */
   peak = 0;
-  readonly #models: readonly string[];
+  readonly #models: readonly ServedModel[];
   readonly #answer: AnswerChat;
   readonly #server = createServer((request, response) => void this.#serve(request, response));
   #active = 0;
 
-  private constructor(answer: AnswerChat, models: readonly string[]) {
+  private constructor(answer: AnswerChat, models: readonly ServedModel[]) {
     this.#answer = answer;
     this.#models = models;
   }
@@ -54,10 +60,11 @@ export class ModelServer {
   /** @param at port 0 = any free one */
   static async start(
     answer: AnswerChat,
-    models: readonly string[] = ['judge'],
+    models: readonly (string | ServedModel)[] = ['judge'],
     { port = 0, host = '127.0.0.1' } = {},
   ): Promise<ModelServer> {
-    const server = new ModelServer(answer, models);
+    const served = models.map((model) => (typeof model === 'string' ? { id: model } : model));
+    const server = new ModelServer(answer, served);
     await new Promise<void>((resolve, reject) => {
       server.#server.once('error', reject).listen(port, host, resolve);
     });
@@ -87,7 +94,7 @@ export class ModelServer {
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     if (request.method === 'GET' && request.url === '/v1/models') {
-      const data = this.#models.map((id) => ({ id, object: 'model' }));
+      const data = this.#models.map((model) => ({ ...model, object: 'model' }));
       send(response, { json: { object: 'list', data } });
       return;
     }
