@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { BestkError, EXIT } from '../core/errors/errors.js';
 import { RESOURCES } from '../core/errors/unavailable.js';
 import type { HostResources } from '../ports/sandbox.js';
-import type { Completion } from '../ports/llm-client.js';
+import { type Completion, numberedToken } from '../ports/llm-client.js';
 import type { App, OpenApp } from './command.js';
 import { printJson, printText } from './output.js';
 
@@ -73,6 +73,9 @@ const AGENT_UNSET = 'none configured (BESTK_AGENT_MODEL): no sampling';
 const TESTS_UNSET = 'none configured (BESTK_TEST_MODEL): generated tests only from --tests';
 const JUDGE_UNSET = 'none configured (BESTK_VERIFIER_MODEL): execution-based verification only';
 
+const NUMBERED =
+  'so several answers are sampled for each verdict instead: start vLLM without --return-tokens-as-token-ids';
+
 interface ModelCheck {
   readonly name: string;
   readonly model: string | null;
@@ -89,7 +92,11 @@ async function checkModel(app: App, { name, model, without, tell }: ModelCheck, 
   });
 }
 
-function logprobsOf({ logprobs }: Completion): string {
+function logprobsOf(completion: Completion): string {
+  const { logprobs } = completion;
+  const numbered = numberedToken(completion);
+  if (numbered !== null)
+    return ` with log-probabilities of tokens named by number (${numbered.slice(0, 40)}), ${NUMBERED}`;
   if (logprobs === null) return ' WITHOUT log-probabilities: several answers are sampled for each verdict instead';
   const most = Math.max(0, ...logprobs.map(({ top }) => top.length));
   const few = most < 10 ? '; so few that YES or NO may be missing, see docs/serving.md' : '';

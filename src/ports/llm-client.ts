@@ -87,8 +87,6 @@ export const Completion = z.object({
   tool_calls: z.array(ToolCall).default([]),
   /** One entry per generated token, in order; null when the server gives none. */
   logprobs: z.array(TokenLogprob).nullable(),
-  /** Why log-probabilities that the server gave cannot be read. */
-  no_logprobs: z.string().exactOptional(),
   /** Output of a head, one number per output; absent = no head was requested. */
   outputs: z.array(z.number()).exactOptional(),
   finish_reason: z.string(),
@@ -105,6 +103,16 @@ export const Completion = z.object({
   model: z.string(),
 });
 export type Completion = z.infer<typeof Completion>;
+
+/** What servers write in place of a token's text: vLLM with `--return-tokens-as-token-ids`, and bare numbers. */
+const NUMBERED = /^<?(?:token_id:|token:|id:|token_)?\d+>?$/;
+
+/** The first token of log-probabilities that name all tokens by numbers, which say nothing; null for any others. */
+export function numberedToken({ logprobs, text }: Pick<Completion, 'logprobs' | 'text'>): string | null {
+  const tokens = logprobs?.map(({ token }) => token) ?? [];
+  const [first = null] = tokens;
+  return tokens.every((token) => NUMBERED.test(token)) && tokens.join('') !== text ? first : null;
+}
 
 /** Has another process call the model and store the answer under `key`; null = call it here. */
 export type RemoteCall = (key: string, request: CompletionRequest, signal: AbortSignal) => Promise<Completion | null>;

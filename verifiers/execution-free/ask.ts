@@ -1,11 +1,21 @@
 import { BudgetSpentError, ContextTooLongError, ModelUnavailableError } from '../../src/core/errors/unavailable.js';
 import type { AbstainReason } from '../../src/core/run/verdict.js';
-import type { Completion, CompletionRequest, LlmClient, Message, TokenLogprob } from '../../src/ports/llm-client.js';
+import {
+  type Completion,
+  type CompletionRequest,
+  type LlmClient,
+  type Message,
+  numberedToken,
+  type TokenLogprob,
+} from '../../src/ports/llm-client.js';
 import { TOP_LOGPROBS, type JudgeOptions } from './judge-options.js';
 
-/** An answer, or the reason to abstain; errors that are not such a reason are thrown. */
+/**
+ * An answer, or the reason to abstain; errors that are not such a reason are thrown. `numbered` is the first of tokens that the
+ * server named by number, so that its log-probabilities were left out.
+ */
 export type Asked =
-  | { readonly kind: 'answered'; readonly completion: Completion }
+  | { readonly kind: 'answered'; readonly completion: Completion; readonly numbered?: string }
   | { readonly kind: 'failed'; readonly reason: AbstainReason; readonly detail: string; readonly refused: boolean };
 export type Failed = Extract<Asked, { kind: 'failed' }>;
 
@@ -37,16 +47,29 @@ export async function ask(options: AskOptions, question: Question, signal: Abort
     const thinks = options.think || thinkersOf(llm).has(model);
     const request = requestOf(options, question, thinks ? THINKING_TOKENS : 0);
     const completion = await llm.complete(request, signal);
-    if (request.maxTokens >= THINKING_TOKENS || !cutWithinThoughts(completion)) return { kind: 'answered', completion };
+    if (request.maxTokens >= THINKING_TOKENS || !cutWithinThoughts(completion)) return answered(completion);
     thinkersOf(llm).add(model);
     const again = requestOf(options, question, THINKING_TOKENS);
-    return { kind: 'answered', completion: await llm.complete(again, signal) };
+    return answered(await llm.complete(again, signal));
   } catch (error) {
     const reason = reasonOf(error);
     if (reason === null) throw error;
     const refused = error instanceof ModelUnavailableError && error.refused;
     return { kind: 'failed', reason, detail: (error as Error).message, refused };
   }
+}
+
+/** Log-probabilities that name tokens by number are none. */
+function answered(completion: Completion): Asked {
+  const numbered = numberedToken(completion);
+  if (numbered === null) return { kind: 'answered', completion };
+  return { kind: 'answered', completion: { ...completion, logprobs: null }, numbered };
+}
+
+/** Evidence of why log-probabilities were not used although the server gave some; empty if it gave none. */
+export function unusedLogprobs(asked: readonly Asked[]): { readonly unused_logprobs?: string } {
+  const numbered = asked.flatMap((each) => (each.kind === 'answered' ? (each.numbered ?? []) : []))[0];
+  return numbered === undefined ? {} : { unused_logprobs: `they name tokens by number: ${numbered.slice(0, 40)}` };
 }
 
 /** Models found to think before answering, per client. */

@@ -126,24 +126,16 @@ export function readReply(
   const isCut = message.tool_calls.length > 0 && usage?.completion_tokens === maxTokens;
   return {
     ...message,
-    ...readLogprobs(logprobs, message.text),
+    logprobs: readLogprobs(logprobs, message.text),
     finish_reason: isCut ? 'length' : finish_reason,
     usage: readUsage(usage),
     model: model ?? requestedModel,
   };
 }
 
-/** What servers write in place of a token's text: vLLM with `--return-tokens-as-token-ids`, and bare numbers. */
-const NUMBERED = /^<?(?:token_id:|token:|id:|token_)?\d+>?$/;
-
-/** Some servers send an empty token list if they have no log-probabilities; some name tokens by numbers that say nothing. */
-function readLogprobs(positions: AnswerBody['logprobs'], text: string): Pick<Completion, 'logprobs' | 'no_logprobs'> {
-  if (positions === null || (positions.length === 0 && text !== '')) return { logprobs: null };
-  const [first] = positions;
-  const isNumbered = first !== undefined && positions.every(({ token }) => NUMBERED.test(token));
-  if (!isNumbered || positions.map(({ token }) => token).join('') === text) return { logprobs: [...positions] };
-  const cause = `the server names tokens by number, as ${first.token.slice(0, 20)}: start it without --return-tokens-as-token-ids`;
-  return { logprobs: null, no_logprobs: cause };
+/** Some servers send an empty token list if they have no log-probabilities. */
+function readLogprobs(positions: AnswerBody['logprobs'], text: string): Completion['logprobs'] {
+  return positions === null || (positions.length === 0 && text !== '') ? null : [...positions];
 }
 
 /** An answer whose tokens ran out before it began. */

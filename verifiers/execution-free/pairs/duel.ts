@@ -12,6 +12,7 @@ import {
   ask,
   readTaggedToken,
   jsonOf,
+  unusedLogprobs,
 } from '../ask.js';
 import type { JudgeOptions } from '../judge-options.js';
 import {
@@ -95,6 +96,8 @@ function commonSource(attempts: readonly Attempt[]): string {
 export class Duel {
   /** Empty until the first question. */
   hash = '';
+  /** Why log-probabilities were not used, for the evidence. */
+  unused: ReturnType<typeof unusedLogprobs> = {};
   /** The failed call of each candidate that has a comparison without a readable answer because of one; outages first. */
   readonly failures = new Map<string, Failed>();
   private readonly asked = new Map<string, Promise<number | null>>();
@@ -143,6 +146,7 @@ export class Duel {
     this.hash = options.summaries ? contentKey([templateHash, await summaryHash(options)]) : templateHash;
     const questions = Array.from({ length: options.samples ?? 1 }, (_, sample) => ({ messages, prefill: TAG, sample }));
     const answers = await askWarm(options, questions, this.signal, this.turnOf(first));
+    this.unused = { ...this.unused, ...unusedLogprobs(answers) };
     const shares = answers.flatMap((asked) => this.read(asked) ?? []);
     if (shares.length > 0) return mean(shares);
     const failed = failedIn(answers);

@@ -107,10 +107,10 @@ function withShown(judged: Judged, contestant: Contestant | undefined): Judged {
  */
 function judgedOf(
   { id, rank, score }: { readonly id: string; readonly rank: number; readonly score: number | null },
-  { options, hash, failures }: Duel,
+  { options, hash, failures, unused }: Duel,
   own: Verdict['evidence'],
 ): Judged {
-  const evidence = { ...own, rank: rank + 1, prompt_hash: hash, model: options.model };
+  const evidence = { ...own, ...unused, rank: rank + 1, prompt_hash: hash, model: options.model };
   const failure = failures.get(id);
   if (failure !== undefined && isOutage(failure)) return abstained(failure.reason, failure.detail, evidence);
   if (score !== null) return { kind: 'scored', score: score * (1 - MOST * APART) + (MOST - rank) * APART, evidence };

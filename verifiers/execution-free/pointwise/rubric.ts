@@ -1,7 +1,16 @@
 import type { Verifier } from '../../../src/core/run/verifier.js';
 import type { TokenLogprob } from '../../../src/ports/llm-client.js';
 import type { Criterion } from '../../../src/ports/prompt-library.js';
-import { type Asked, askWarm, type Failed, failedIn, prefilled, tokensOf, readTaggedToken } from '../ask.js';
+import {
+  type Asked,
+  askWarm,
+  type Failed,
+  failedIn,
+  prefilled,
+  tokensOf,
+  readTaggedToken,
+  unusedLogprobs,
+} from '../ask.js';
 import type { JudgeOptions } from '../judge-options.js';
 import { promptHash, renderQuestion } from '../render/question.js';
 import type { RenderedAttempt } from '../render/render-attempt.js';
@@ -46,6 +55,7 @@ async function judge(
     ),
     model: options.model,
     criteria: Object.fromEntries(scores.map(({ id, score }) => [id, score])),
+    ...unusedLogprobs(asked),
   };
   return verdict(scores, asked, evidence) ?? numericGrade(options, rendered, signal);
 }

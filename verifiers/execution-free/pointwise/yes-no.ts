@@ -7,6 +7,7 @@ import {
   prefilled,
   type Question,
   tokensOf,
+  unusedLogprobs,
   type Judgement,
   JUDGEMENT_TAG,
   readJudgement,
@@ -46,7 +47,8 @@ async function judge(
   if (!blind) return byLogprobs(asked, options, evidence);
   const more = Math.max(0, (options.samples ?? VOTES) - asked.length);
   const others = Array.from({ length: more }, (_, index) => ask(options, question(asked.length + index), signal));
-  const votes = byVotes([...asked, ...(await Promise.all(others))], options, evidence);
+  const all = [...asked, ...(await Promise.all(others))];
+  const votes = byVotes(all, options, { ...evidence, ...unusedLogprobs(all) });
   return votes ?? numericGrade(options, rendered, signal);
 }
 

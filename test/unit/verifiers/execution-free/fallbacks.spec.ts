@@ -12,7 +12,8 @@ import { createPairsVerifier, createPairwiseVerifier } from '../../../../verifie
 import { createYesNoVerifier } from '../../../../verifiers/execution-free/pointwise/yes-no.js';
 import { completionOf, judgementCompletion } from '../../../fakes/completions.js';
 import { FakeLlmClient, type ScriptedCompletion } from '../../../fakes/fake-llm-client.js';
-import type { CompletionRequest } from '../../../../src/ports/llm-client.js';
+import type { Completion, CompletionRequest } from '../../../../src/ports/llm-client.js';
+import { createRubricVerifier } from '../../../../verifiers/execution-free/pointwise/rubric.js';
 import { candidate, issue, judged, patchOf, plain, prompts, shown, tagged, tokenizer } from './judge-world.js';
 
 const { signal } = new AbortController();
@@ -27,6 +28,42 @@ it('counts sampled votes where the server gives no log-probabilities', async () 
   const { low, high } = c1?.evidence as { low: number; high: number };
   expect(low).toBeLessThan(7 / 9);
   expect(high).toBeGreaterThan(7 / 9);
+});
+
+describe('log-probabilities that name tokens by number', () => {
+  const numbered = (text: string, name: (at: number) => string): Completion => {
+    const tokens = Array.from({ length: 3 }, (_, at) => ({ token: name(at), top: { [name(at)]: 0.9 } }));
+    return { ...completionOf(tokens), text };
+  };
+  const NAMES: readonly (readonly [string, (at: number) => string])[] = [
+    ['vLLM', (at) => `token_id:${at}`],
+    ['numbers alone', String],
+    ['in brackets', (at) => `<token_${at}>`],
+    ['shortened', (at) => `id:${at}`],
+  ];
+
+  it.each(NAMES)('count as none: sampled votes decide, and the evidence names the cause: %s', async (_name, name) => {
+    const llm = new FakeLlmClient(() => numbered('<judgement>YES</judgement>', name));
+    const { c1 } = await judged(createYesNoVerifier, llm, [candidate('c1')]);
+    expect(llm.requests).toHaveLength(8);
+    expect(c1).toMatchObject({ kind: 'scored', evidence: { method: 'yes-no-votes', votes: 8 } });
+    expect(c1?.evidence.unused_logprobs).toContain(`name tokens by number: ${name(0)}`);
+  });
+
+  it('leave the stated letters of a rubric, and the stated side of a pair', async () => {
+    const says = (text: string) => new FakeLlmClient(() => numbered(text, (at) => `token_id:${at}`));
+    const { c1 } = await judged(createRubricVerifier, says('<score>A</score>'), [candidate('c1')]);
+    expect(c1).toMatchObject({ kind: 'scored', score: 1, evidence: { method: 'rubric-letters' } });
+    const pair = [candidate('c1'), candidate('c2')];
+    const { c2 } = await judged(createPairwiseVerifier, says('<better>A</better>'), pair);
+    for (const verdict of [c1, c2]) expect(verdict?.evidence.unused_logprobs).toContain('token_id:0');
+  });
+
+  it('are none only if they say nothing: an answer may be a number', async () => {
+    const llm = new FakeLlmClient([completionOf([{ token: '1' }, { token: '2' }])]);
+    const { c1 } = await judged(createYesNoVerifier, llm, [candidate('c1')]);
+    expect(c1).toMatchObject({ kind: 'abstained', evidence: { method: 'yes-no-logprobs' } });
+  });
 });
 
 it.each([
