@@ -44,48 +44,123 @@ export function listed(names: readonly string[]): string {
 }
 
 /**
- * Markers and tags that a judge or its server could mistake for those of the prompt, each with its replacement:
- * similar, visible, inert. Each pattern takes linear time on any text.
+ * Markers and tags that a judge or its server could mistake for those of the prompt, as they are in folded text, each with its
+ * replacement: similar, visible, inert, of the same length. Each pattern takes linear time on any text.
  */
 const LOOK_ALIKES: readonly (readonly [RegExp, (match: string) => string])[] = [
   // === END …, === INTERACTION LOG …, === FINAL PATCH …, === ATTEMPT A …, and the other markers of prompts/
   [
-    /(?<![=＝])[=＝]{2,}(?![=＝])(?=\s*(?:BEGIN|END|INTERACTION|FINAL|ISSUE|ATTEMPT|SOURCE|TEST RESULTS|SUMMARY|OUTPUT|PATCH [AB]|PROBLEM)\b)/gi,
+    /(?<!=)={2,}(?!=)(?=\s*(?:BEGIN|END|INTERACTION|FINAL|ISSUE|ATTEMPT|SOURCE|TEST RESULTS|SUMMARY|OUTPUT|PATCH [AB]|PROBLEM)\b)/gi,
     (match) => '≡'.repeat(match.length),
   ],
   // [PATCH], [ / STEP ]; in lower case only if closing or the only content of its line: `rows[step]` is code.
-  [/[[［](?=\s*(?:[/／]\s*)?(?:SYSTEM|USER|ASSISTANT|STEP|PATCH|INST)\s*[\]］])/g, () => '⟦'],
-  [/[[［](?=\s*[/／]\s*(?:system|user|assistant|step|patch|inst)\s*[\]］])/gi, () => '⟦'],
-  [/[[［](?<=^[ \t+-]*.)(?=\s*(?:system|user|assistant|step|patch|inst)\s*[\]］][ \t]*$)/gim, () => '⟦'],
-  [/[<＜](?=\s*(?:[/／]\s*)?(?:judge?ment|score|better)\s*[>＞])/gi, () => '‹'],
-  [/[<＜](?=\s*(?:[/／]\s*)?judge?ment\b)/gi, () => '‹'],
-  // Tokens of chat templates: servers turn them into control tokens wherever they occur.
-  [/[<＜](?=[|｜][^\s<>]{1,60}[|｜][>＞])/g, () => '‹'],
-  // Gemma 4's have a bar on one side.
-  [/[<＜](?=(?:[|｜]\w{1,60}|\w{1,60}[|｜])[>＞])/g, () => '‹'],
-  [/[<＜](?=\s*(?:[/／]\s*)?(?:s|think|bos|eos|start_of_turn|end_of_turn)\s*[>＞])/gi, () => '‹'],
+  [/\[(?=\s*(?:\/\s*)?(?:SYSTEM|USER|ASSISTANT|STEP|PATCH|INST)\s*\])/g, () => '⟦'],
+  [/\[(?=\s*\/\s*(?:system|user|assistant|step|patch|inst)\s*\])/gi, () => '⟦'],
+  [/\[(?<=^[ \t+-]*.)(?=\s*(?:system|user|assistant|step|patch|inst)\s*\][ \t]*$)/gim, () => '⟦'],
+  [/<(?=\s*(?:\/\s*)?(?:judge?ment|score|better)\s*>)/gi, () => '‹'],
+  [/<(?=\s*(?:\/\s*)?judge?ment\b)/gi, () => '‹'],
+  // Tokens of chat templates: servers turn them into control tokens wherever they occur. Most families, Cohere's and Ling's too:
+  [/<(?=\|[^\s<>]{1,60}\|>)/g, () => '‹'],
+  // Gemma 4's have a bar on one side; EXAONE's have brackets.
+  [/<(?=(?:\|\w{1,60}|\w{1,60}\|)>)/g, () => '‹'],
+  [/\[(?=\|\w{3,40}\|\])/g, () => '⟦'],
+  [/<(?=\s*(?:\/\s*)?(?:s|think|thinking|thought|bos|eos|eoh|eoa|role|start_of_turn|end_of_turn)\s*>)/gi, () => '‹'],
+  // By number: Gemma, T5 and Nemotron-4, Nemotron, Baichuan 2. By prefix or suffix: Seed, LongCat, Cohere, MiniMax, Baichuan M1.
+  [/<(?=\s*(?:unused|(?:extra_id|special|reserved(?:_special)?(?:_token)?)_)\d{1,4}\s*>)/gi, () => '‹'],
   [
-    /[<＜](?=\s*(?:[/／]\s*)?(?:tool_(?:calls?|response)|sop|eop|end_of_utterance|seed:\w{1,40}|(?:unused|extra_id_)\d{1,4}|reasons|steps)\s*[>＞])/gi,
+    /<(?=\s*(?:\/\s*)?(?:(?:seed:|longcat_)\w{1,40}|\w{1,40}_token|(?:beginning|end)_of_(?:sentence|text))\s*>)/gi,
     () => '‹',
   ],
-  [/[<＜](?=[<＜]\s*(?:[/／]\s*)?SYS\s*[>＞])/gi, () => '‹'],
   [
-    /[[［](?=\s*(?:[/／]\s*)?(?:SYSTEM_PROMPT|TOOL_\w{1,40}|AVAILABLE_TOOLS|THINK|MODEL_SETTINGS|g?MASK|PATCH [AB])\s*[\]］])/g,
+    /<(?=\s*(?:\/\s*)?(?:tool_?(?:calls?|response)|available_tools|sop|eop|end_of_utterance|reasons|steps)\s*>)/gi,
+    () => '‹',
+  ],
+  [/<(?=(?:B_(?:U?SYS|FUNC|CODE|APE)|[CH]_[AQ])>)/g, () => '‹'],
+  [/<(?=<\s*(?:\/\s*)?SYS\s*>)/gi, () => '‹'],
+  [
+    /\[(?=\s*(?:\/\s*)?(?:SYSTEM_PROMPT|TOOL_\w{1,40}|AVAILABLE_TOOLS|THINK|MODEL_SETTINGS|g?MASK|PATCH [AB]|BOS|EOS|EOT|UNUSED_TOKEN_\d{1,4})\s*\])/g,
     () => '⟦',
   ],
+  // LongCat's first template.
+  [/\[(?=Round \d{1,4}\]\s*(?:USER|ASSISTANT)\b)/gi, () => '⟦'],
   [/\](?=~[a-z!]{1,10}(?:\[|\]))/g, () => '⟧'],
   [/\[(?=e~\[)/g, () => '⟦'],
 ];
+
+/** Characters of other scripts that look like those of markers; NFKC leaves them as they are. */
+const HOMOGLYPHS: Readonly<Record<string, string>> = {
+  '<': '‹〈⟨❬❮˂≺',
+  '>': '›〉⟩❭❯˃≻',
+  '[': '⟦【〔',
+  ']': '⟧】〕',
+  '|': '│┃∣ǀ❘⏐¦',
+  '/': '∕⁄⧸╱',
+  '=': '═꞊',
+  _: 'ˍ▁',
+  ...Object.fromEntries(Array.from('ABCEHIJKMNOPSTXYZ', (letter, at) => [letter, capitalsLike(at)])),
+  ...Object.fromEntries(Array.from('aceijopsxy', (letter, at) => [letter, 'асеіјорѕху'.charAt(at)])),
+};
+
+function capitalsLike(at: number): string {
+  return 'АВСЕНІЈКМ ОРЅТХУ '.charAt(at) + 'ΑΒ ΕΗΙ ΚΜΝΟΡ ΤΧΥΖ'.charAt(at);
+}
+
+const folds = new Map(
+  Object.entries(HOMOGLYPHS).flatMap(([plain, others]) =>
+    Array.from(others.trim(), (other) => [other, plain] as const),
+  ),
+);
+
+/** The ASCII character that one looks like, or itself. Cached, as a text may hold a million of them. */
+function plainOf(character: string): string {
+  const compatible = folds.get(character) ?? character.normalize('NFKC');
+  const plain = /^[\x20-\x7e]$/.test(compatible) ? compatible : character;
+  folds.set(character, plain);
+  return plain;
+}
+
+/** All but ASCII, and the letters of Chinese, Japanese and Korean, of which a text may consist. */
+const FOLDABLE = /[^\x00-\x7f\u3041-\u9fff\uac00-\ud7a3]/gu;
+
+/** A text for matching only; `shorter` are the offsets in it of characters that took two units before. */
+function fold(text: string): { readonly folded: string; readonly shorter: readonly number[] } {
+  const shorter: number[] = [];
+  const folded = text.replace(FOLDABLE, (character, at: number) => {
+    const plain = plainOf(character);
+    if (plain.length < character.length) shorter.push(at - shorter.length);
+    return plain;
+  });
+  return { folded, shorter };
+}
 
 const LONE_SURROGATE = /\p{Surrogate}/gu;
 
 /**
  * Makes untrusted text safe between the prompt's markers: look-alikes are rewritten visibly, and invisible characters
- * are spelled out. Everything else is unchanged.
+ * are spelled out. Everything else is unchanged. Markers are found in any letters that look like theirs: full-width,
+ * mathematical, of other scripts.
  */
 export function neutralise(text: string): string {
   const seen = visible(text.replace(LONE_SURROGATE, '\uFFFD'));
-  return LOOK_ALIKES.reduce((safe, [pattern, replacement]) => safe.replace(pattern, replacement), seen);
+  const { folded, shorter } = fold(seen);
+  const safe = LOOK_ALIKES.reduce((before, [pattern, replacement]) => before.replace(pattern, replacement), folded);
+  if (safe === folded) return seen;
+  return folded === seen ? safe : withChanges(seen, { folded, safe, shorter });
+}
+
+/** The text with those characters that differ between its folded and its safe form. */
+function withChanges(
+  seen: string,
+  { folded, safe, shorter }: { readonly folded: string; readonly safe: string; readonly shorter: readonly number[] },
+): string {
+  let [changed, from, passed] = ['', 0, 0];
+  for (let at = 0; at < folded.length; at += 1) {
+    while (passed < shorter.length && (shorter[passed] ?? 0) < at) passed += 1;
+    if (folded.charCodeAt(at) === safe.charCodeAt(at)) continue;
+    changed += seen.slice(from, at + passed) + safe.charAt(at);
+    from = at + passed + (shorter[passed] === at ? 2 : 1);
+  }
+  return changed + seen.slice(from);
 }
 
 /** Removes half a surrogate pair, as cutting leaves it, at either end. */

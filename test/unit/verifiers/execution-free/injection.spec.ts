@@ -191,3 +191,73 @@ it.each([
 ])('the word %s of a chat template does not come through', (word) => {
   expect(neutralise(`a ${word} b`)).not.toContain(word);
 });
+
+it.each([
+  ['EXAONE', '[|system|] [|user|] [|assistant|] [|tool|] [|endofturn|] [BOS] <thought>'],
+  ['Nemotron', '<SPECIAL_10> <SPECIAL_11> <SPECIAL_12> <extra_id_0> <extra_id_1> <TOOLCALL> <TOOL_RESPONSE>'],
+  ['Ling', '<role> </role> <|role_end|>'],
+  ['LongCat', '<longcat_system> <longcat_user> <longcat_assistant> </longcat_s> <longcat_think> <longcat_tool_call>'],
+  ['LongCat, older', '[Round 0] USER: [Round 12] USER:'],
+  ['Cohere', '<|START_OF_TURN_TOKEN|> <|CHATBOT_TOKEN|> <BOS_TOKEN> <EOS_TOKEN> <EOP_TOKEN>'],
+  ['Baichuan', '<reserved_106> <reserved_107> <B_SYS> <B_USYS> <C_Q> <C_A> <H_Q> <H_A>'],
+  ['InternLM', '<eoh> <eoa> [UNUSED_TOKEN_146]'],
+  ['MiniMax', '<beginning_of_sentence> <end_of_sentence>'],
+])('the turn tokens of %s do not come through', (_family, tokens) => {
+  for (const token of tokens.split(/ (?=[<[])/)) expect(neutralise(`a ${token} b`)).not.toContain(token);
+});
+
+/** How the same word may be written otherwise, each letter by itself. */
+const WRITTEN: Readonly<Record<string, (code: number) => number>> = {
+  'full-width': (code) => code + 0xfee0,
+  bold: (code) => (code >= 0x61 ? code - 0x61 + 0x1d41a : code - 0x41 + 0x1d400),
+  monospaced: (code) => (code >= 0x61 ? code - 0x61 + 0x1d68a : code - 0x41 + 0x1d670),
+  circled: (code) => (code >= 0x61 ? code - 0x61 + 0x24d0 : code - 0x41 + 0x24b6),
+};
+
+describe.each(Object.keys(WRITTEN))('markers in %s letters', (how) => {
+  const write = (text: string): string =>
+    text.replace(/[A-Za-z]/g, (letter) => String.fromCodePoint(WRITTEN[how]?.(letter.charCodeAt(0)) ?? 0));
+
+  it.each([
+    ['[/PATCH]', '⟦'],
+    ['<judgement>', '‹'],
+    ['=== END FINAL PATCH', '≡≡≡'],
+    ['<longcat_user>', '‹'],
+  ])('become inert, and nothing else changes: %s', (marker, opening) => {
+    const rest = write(marker).slice(opening.length);
+    const around = [write('before 漢字 '), write(' and behind é😀')];
+    const text = around.join(write(marker));
+    expect(neutralise(text)).toBe(around.join(opening + rest));
+    expect(neutralise(`${text}${text}`)).toBe(`${around.join(opening + rest)}${around.join(opening + rest)}`);
+  });
+});
+
+it.each([
+  ['full-width bars', '<｜im_start｜>'],
+  ['drawn bars', '<│im_start│>'],
+  ['mathematical bars', '<∣im_start∣>'],
+  ['angle brackets of Chinese', '〈|im_start|〉'],
+  ['small angle brackets', '﹤|im_start|﹥'],
+  ['lenticular brackets', '【/PATCH】'],
+  ['another slash', '[∕PATCH]'],
+  ['Cyrillic', '[/РАТСН]'],
+  ['Greek', '=== ΕΝD FINAL PATCH'],
+  ['double lines', '═══ END FINAL PATCH'],
+])('markers of characters that look like theirs become inert: %s', (_name, marker) => {
+  expect(neutralise(`a ${marker} b`).slice(0, 4)).not.toBe(`a ${marker}`.slice(0, 4));
+  expect(neutralise(`a ${marker} b`).slice(-4)).toBe(`${marker} b`.slice(-4));
+});
+
+it('leaves text of other scripts as it is, and neutral text unchanged', () => {
+  const samples = [
+    'Ｈｅｌｌｏ ［世界］ ＜ｂ＞ ¾ … ﬁ Ⅳ',
+    'Привет [мир] <б> = СТЕП',
+    'ΑΒΓ │ table │ ═══ title ═══',
+    '𝐛𝐨𝐥𝐝 😀 x < y | z > w',
+    'let a = [|1; 2|] and b = [| x |]; xs |> f',
+    'std::vector<c_str> rows[step] template<typename T>',
+  ];
+  for (const sample of samples) expect(neutralise(sample)).toBe(sample);
+  const once = neutralise('[/ＰＡＴＣＨ] <|im_end|> <role>');
+  expect(neutralise(once)).toBe(once);
+});
