@@ -27,7 +27,9 @@ import {
   wrongTwin,
 } from '../../verifiers/execution-based/generated/twins.js';
 import { testsIn } from '../../verifiers/execution-based/generated/written-tests.js';
-import { statedJudgement } from '../../verifiers/execution-free/ask.js';
+import { reasonsIn } from '../../verifiers/execution-free/agent/agent.js';
+import { jsonOf, statedJudgement } from '../../verifiers/execution-free/ask.js';
+import { statedSide } from '../../verifiers/execution-free/pairs/duel.js';
 import { statedLetterScore } from '../../verifiers/execution-free/pointwise/rubric.js';
 import { excerpt, renderAttempt } from '../../verifiers/execution-free/render/render-attempt.js';
 import { calledIn, definitionsOf } from '../../verifiers/source/definitions.js';
@@ -177,8 +179,21 @@ const ANSWERS: readonly LinearCase[] = [
   ],
   [
     'a judgement',
-    (text) => [statedJudgement(text), statedLetterScore(text)],
-    ['<judgement>', '</judgement>', '<score>', 'YES', 'NO', 'A', '</score>'],
+    (text) => [statedJudgement(text), statedLetterScore(text), statedSide(text), reasonsIn(text), jsonOf(text)],
+    [
+      '<judgement>',
+      '</judgement>',
+      '<better>',
+      '<reasons>',
+      '</reasons>',
+      '{"a":',
+      '[',
+      '<score>',
+      'YES',
+      'NO',
+      'A',
+      '</score>',
+    ],
   ],
 ];
 

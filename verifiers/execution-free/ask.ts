@@ -1,4 +1,5 @@
 import { BudgetSpentError, ContextTooLongError, ModelUnavailableError } from '../../src/core/errors/unavailable.js';
+import { asSmallJson } from '../../src/core/json.js';
 import type { AbstainReason } from '../../src/core/run/verdict.js';
 import {
   type Completion,
@@ -277,12 +278,11 @@ function readWord(text: string): Word | null {
   return VERDICTS.find((verdict) => word === verdict || (rest === '' && verdict.startsWith(word))) ?? null;
 }
 
+/** No answer that follows a schema has nearly as many. */
+const MOST_VALUES = 10_000;
+
 /** The answer parsed as JSON, without its thoughts; null if that fails. */
 export function jsonOf(text: string): unknown {
   const thought = text.lastIndexOf(THOUGHT_END);
-  try {
-    return JSON.parse(thought === -1 ? text : text.slice(thought + THOUGHT_END.length));
-  } catch {
-    return null;
-  }
+  return asSmallJson(thought === -1 ? text : text.slice(thought + THOUGHT_END.length), MOST_VALUES) ?? null;
 }

@@ -86,7 +86,7 @@ export const toolsFormat: ActionFormat = {
     role: 'assistant',
     content: splitThought(text, reasoning).answer.trim(),
     ...(calls[0] === undefined || reasoning === '' ? {} : { reasoning }),
-    ...(calls[0] === undefined ? {} : { tool_calls: [{ ...calls[0], arguments: sound(calls[0].arguments) }] }),
+    ...(calls[0] === undefined ? {} : { tool_calls: [soundCall(calls[0])] }),
   }),
   observed: ({ tool_calls: [first] }, observation) =>
     first === undefined
@@ -100,9 +100,16 @@ function asTurn(thoughts: readonly string[], answer: string, found: FoundCall | 
   return { thought, call: found.call, problem: null, action: inTags(found.call), more: found.more };
 }
 
+/** Longer names are of no tool, but would be stored with every step. */
+const LONGEST_NAME = 200;
+
 function asCall({ name, arguments: text }: ToolCall): WrittenCall | null {
   const parameters = parseObject(text === '' ? '{}' : text);
-  return parameters === null ? null : { name, parameters };
+  return parameters === null ? null : { name: name.slice(0, LONGEST_NAME), parameters };
+}
+
+function soundCall({ name, arguments: text, ...call }: ToolCall): ToolCall {
+  return { ...call, name: name.slice(0, LONGEST_NAME), arguments: sound(text) };
 }
 
 /** Chat templates parse the arguments of earlier calls; invalid JSON would end the conversation. */

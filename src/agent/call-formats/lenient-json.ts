@@ -1,4 +1,9 @@
+import { asSmallJson } from '../../core/json.js';
+
 export type JsonObject = Readonly<Record<string, unknown>>;
+
+/** No call has nearly as many values; what is nested deeper than any call could not be written down again. */
+const MOST_VALUES = 10_000;
 
 /** @returns null if it is not a JSON object; an object encoded as a JSON string is unpacked */
 export function parseObject(text: string): JsonObject | null {
@@ -12,14 +17,7 @@ export function asObject(value: unknown): JsonObject | null {
 
 /** Parses JSON as models write it: tolerates raw line ends and tabs in strings, and trailing commas. */
 function parse(text: string): unknown {
-  for (const written of [text, forgiven(text)]) {
-    try {
-      return JSON.parse(written) as unknown;
-    } catch {
-      // Try the lenient form.
-    }
-  }
-  return null;
+  return asSmallJson(text, MOST_VALUES) ?? asSmallJson(forgiven(text), MOST_VALUES) ?? null;
 }
 
 const CONTROL: Readonly<Record<string, string>> = { '\n': String.raw`\n`, '\r': String.raw`\r`, '\t': String.raw`\t` };

@@ -21,6 +21,8 @@ const QUESTION_SHARE = 0.5;
 const LONGEST_REASONS = 2_000;
 const LONGEST_COMMAND = 500;
 const MOST_COMMANDS = 10;
+const REASONS = '<reasons>';
+const END_REASONS = '</reasons>';
 
 /** An agent that inspects patches, and its limits. */
 export interface JudgeAgent {
@@ -187,9 +189,16 @@ function readLook({ steps, exit_reason: reason, patch_problem: problem }: Rollou
       evidence: { failed: 'unreadable-answer', ...common },
     };
   }
-  const reasons = excerpt(/<reasons>([^]*?)<\/reasons>/.exec(said)?.[1]?.trim() ?? '', LONGEST_REASONS);
+  const reasons = excerpt(reasonsIn(said), LONGEST_REASONS);
   const evidence = { verdict: word, reasons, commands: commandsOf(steps, said), ...common };
   return { kind: 'vote', yes: word === 'YES', evidence };
+}
+
+/** The text of the first closed `<reasons>`; empty if there is none. Linear. */
+export function reasonsIn(said: string): string {
+  const start = said.indexOf(REASONS);
+  const end = start === -1 ? -1 : said.indexOf(END_REASONS, start);
+  return end === -1 ? '' : said.slice(start + REASONS.length, end).trim();
 }
 
 /** Reply to a judge that ends its look without a verdict; null = it stated one. */

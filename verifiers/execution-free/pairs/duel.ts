@@ -195,10 +195,11 @@ function readSide(text: string): 'A' | 'B' | null {
 }
 
 /** 1 if the text states A, 0 for B, null otherwise. */
-function statedSide(text: string): number | null {
+export function statedSide(text: string): number | null {
   const answer = text.slice(text.lastIndexOf('</think>') + 1);
   if (answer.includes('<think>')) return null;
-  const side = /<better>\s*([AB])\b(?![^]*<better>)/.exec(answer)?.[1];
+  const [, ...said] = answer.split(TAG);
+  const side = /^\s*([AB])\b/.exec(said.at(-1) ?? '')?.[1];
   return side === undefined ? null : Number(side === 'A');
 }
 
