@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { isTooDeep, TOO_DEEP } from '../../core/json.js';
 import type { CompletionRequest, TokenLogprob } from '../../ports/llm-client.js';
-import { readPosition, UnreadableReplyError } from './reply.js';
+import { type AnswerBody, readPosition, UnreadableReplyError } from './reply.js';
 
 /** Maximum size of an answer, derived from what was asked for. */
 export interface AnswerLimits {
@@ -40,14 +40,6 @@ export function answerLimits({
     values: FRAME_VALUES + maxTokens * TOKEN_VALUES,
     positions: FRAME_VALUES + maxTokens * TOKEN_VALUES,
   };
-}
-
-/** What a server answered. */
-export interface AnswerBody {
-  /** The JSON without its log-probabilities, or the beginning of any other text. */
-  readonly value: unknown;
-  /** The log-probabilities of the first choice; null if there are none, or none that can be read. */
-  readonly logprobs: readonly TokenLogprob[] | null;
 }
 
 /** Enough to describe an answer that is not JSON. */

@@ -4,12 +4,12 @@ import { FairSemaphore } from '../../core/async/concurrency.js';
 import type { UnavailableError } from '../../core/errors/errors.js';
 import { ContextTooLongError, ModelUnavailableError } from '../../core/errors/unavailable.js';
 import { type Completion, type CompletionRequest, LlmClient, type Message } from '../../ports/llm-client.js';
-import { type AnswerBody, answerLimits, readAnswer } from './answer-body.js';
+import { answerLimits, readAnswer } from './answer-body.js';
 import { connect, DEFAULT_BASE_URL, type OpenAiEndpoint } from './connection.js';
 import { describeFailure, type Failure } from './failure.js';
 import { headCall, type HeadRequest, readHead } from './head.js';
 import { ContextKnowledge, statedContext } from './overflow.js';
-import { cutReply, readReply, sumUsage } from './reply.js';
+import { type AnswerBody, cutReply, readReply, sumUsage } from './reply.js';
 import { backOffMs } from '../../core/async/retries.js';
 
 export interface OpenAiOptions extends OpenAiEndpoint {

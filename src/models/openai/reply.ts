@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { listOf } from '../../core/json.js';
 import type { Completion, CompletionRequest, TokenLogprob } from '../../ports/llm-client.js';
-import type { AnswerBody } from './answer-body.js';
 
 /** The server answered 200 with something that is not a whole chat completion. */
 export class UnreadableReplyError extends Error {
@@ -105,6 +104,14 @@ const LONGEST_REASON = 100;
 function finishReason({ finish_reason: given }: z.infer<typeof Choice>): string {
   if (given == null) return 'unknown';
   return CUTS.has(given.toLowerCase()) ? 'length' : given.slice(0, LONGEST_REASON);
+}
+
+/** What a server answered. */
+export interface AnswerBody {
+  /** The JSON without its log-probabilities, or the beginning of any other text. */
+  readonly value: unknown;
+  /** The log-probabilities of the first choice; null if there are none, or none that can be read. */
+  readonly logprobs: readonly TokenLogprob[] | null;
 }
 
 /** @throws UnreadableReplyError with the beginning of the reply, or if the server broke it off */
