@@ -85,13 +85,14 @@ export async function gradeCandidates(
   const grades = new Map<string, CandidateGrade>();
   const ungraded = new Map<string, string>();
   await Promise.all(
-    distinct(references.bench, candidates).map(async ({ key, ids, text }) => {
+    distinct(references.bench, candidates).map(async ({ key, ids, text, readAs }) => {
       try {
         const earlier = await book.known(key);
         const grade = earlier === null || earlier.resolved === null ? await grader.grade(text, signal) : earlier;
         for (const candidate_id of ids) {
           const { instance_id } = context.issue;
-          const { resolved, reason, seconds, tests } = grade;
+          const { resolved, seconds, tests } = grade;
+          const reason = grade.reason.replace(READ_AS, '') + (readAs.get(candidate_id) ?? '');
           const entry = { instance_id, candidate_id, resolved, reason, seconds, tests, key };
           await book.enter(entry);
           grades.set(candidate_id, entry);
@@ -121,10 +122,15 @@ function withoutUnfairLabel(grade: CandidateGrade, unreadable: string | null): C
   return unreadable === null || !isByTests ? grade : { ...grade, resolved: null, reason: unreadable };
 }
 
+/** What a reason says of one candidate's own text; a grade is shared by all whose patches are equal once they are read. */
+const READ_AS = / \(read with [^()]*\)$/;
+
 interface Distinct {
   readonly key: string;
   readonly ids: string[];
   readonly text: string;
+  /** By candidate; absent = its text is read as it is. */
+  readonly readAs: Map<string, string>;
 }
 
 function distinct(bench: GradingContext, candidates: readonly Candidate[]): readonly Distinct[] {
@@ -133,9 +139,11 @@ function distinct(bench: GradingContext, candidates: readonly Candidate[]): read
     const patch = readPatch(text);
     const content = patch.kind === 'ok' ? wholeFingerprint(patch) : text.trim();
     const key = keyOf(bench, bench.repeats ? `${candidate_id} ${content}` : content);
-    const group = groups.get(key);
-    if (group !== undefined) group.ids.push(candidate_id);
-    else groups.set(key, { key, ids: [candidate_id], text });
+    const group = groups.get(key) ?? { key, ids: [], text, readAs: new Map<string, string>() };
+    groups.set(key, group);
+    group.ids.push(candidate_id);
+    const repairs = patch.kind === 'ok' ? patch.repairs : [];
+    if (repairs.length > 0) group.readAs.set(candidate_id, ` (read with ${repairs.join(', ')})`);
   }
   return [...groups.values()];
 }
@@ -155,8 +163,9 @@ class Grader {
     // The patch itself decides, whatever its tests would have printed.
     if (typeof run === 'string') return { resolved: false, reason: run, seconds: 0, tests: {} };
     const { resolved, reason } = await this.reference.settle(judge(bench, run, listed), run, signal);
+    const repaired = run.repairs.length === 0 ? '' : ` (applied with ${run.repairs.join(', ')})`;
     return {
-      ...{ resolved, reason },
+      ...{ resolved, reason: reason + repaired },
       seconds: Math.round(run.ended.durationMs / 10) / 100,
       tests: Object.fromEntries(statusesOf(run.log, requiredTests(bench.tests))),
     };
@@ -164,8 +173,8 @@ class Grader {
 }
 
 /** Covers all files, tests included, because grading applies the whole patch. */
-function wholeFingerprint({ kind, files }: ReadablePatch): string {
-  return fingerprint({ kind, files: files.map((file) => ({ ...file, role: 'source' })) });
+function wholeFingerprint({ files }: ReadablePatch): string {
+  return fingerprint({ files: files.map((file) => ({ ...file, role: 'source' })) });
 }
 
 function keyOf({ imageId, issue, tests, command, timeLimitS, sandbox }: GradingContext, patch: string): string {

@@ -23,7 +23,7 @@ function hiddenTestsOf(row: HiddenRow, gold: string | null): HiddenTests {
     throw new BadInputError('is missing.', { field: 'test_patch' });
   }
   const patch = readPatch(row.testPatch);
-  if (patch.kind === 'ok') return { ...row, gold, files: patch.files };
+  if (patch.kind === 'ok') return { ...row, gold, testPatch: patch.text, files: patch.files };
   const detail = patch.kind === 'empty' ? 'is empty' : `cannot be read: ${patch.detail}`;
   throw new BadInputError(detail, { field: 'test_patch' });
 }

@@ -6,6 +6,8 @@ import { SandboxLostError, SandboxStarvedError } from '../core/errors/unavailabl
 import { CappedBytes } from '../core/hostile-text.js';
 import { GIT_APPLY, type ReadablePatch, readPatch } from '../core/patch/patch.js';
 import type { Issue } from '../core/run/issue.js';
+import type { Repair } from '../core/patch/repair-patch.js';
+import { findApplicableForm } from '../ports/applicable-form.js';
 import {
   type ExecOutcome,
   type ExecRequest,
@@ -61,6 +63,8 @@ export interface TestRun {
   readonly log: TestLog;
   /** The command printed more than was read, or than could be parsed in time. */
   readonly isCut: boolean;
+  /** Repairs without which the patch did not apply to base; those by its text alone are not among them. */
+  readonly repairs: readonly Repair[];
 }
 
 /** Limit of the test command in seconds of wall-clock time. */
@@ -94,7 +98,14 @@ export async function runPatch(bench: GradingContext, text: string, signal: Abor
   const patch = readPatch(text);
   if (patch.kind === 'empty') return 'the patch is empty';
   if (patch.kind === 'refused') return `the patch is refused (${patch.reason}): ${patch.detail}`;
-  return runInFreshContainer(bench, (session) => patchTree(session, bench, { text, patch }, signal), signal);
+  let repairs: readonly Repair[] = [];
+  const prepare = async (session: SandboxSession): Promise<string | null> => {
+    const prepared = await patchTree(session, bench, patch, signal);
+    repairs = prepared.repairs.filter((repair) => !patch.repairs.includes(repair));
+    return prepared.problem;
+  };
+  const run = await runInFreshContainer(bench, prepare, signal);
+  return typeof run === 'string' ? run : { ...run, repairs };
 }
 
 /**
@@ -149,7 +160,7 @@ export async function runTests(session: SandboxSession, bench: GradingContext, s
   };
   const ended = await session.exec(request, signal).catch((error: unknown) => starved(error, request));
   const read = await readLog({ format: command.format, bytes: log.bytes() }, signal);
-  return { ended, log: read ?? new TestLog(), isCut: log.truncated || read === null };
+  return { ended, log: read ?? new TestLog(), isCut: log.truncated || read === null, repairs: [] };
 }
 
 /** A busy machine is not failed infrastructure: the run is repeated alone instead. */
@@ -186,25 +197,30 @@ const RESTORE = [
 /**
  * Prepares the tree: base with the candidate's whole patch, then the tests' and the runner's own files restored to
  * base, then the test patch. This is the order of SWE-bench's harness; no candidate's file remains where a hidden test
- * goes.
- * @returns why the patch cannot be graded, or null
+ * goes. A patch that git does not apply is repaired as for verification.
+ * @returns why the patch cannot be graded, or null, and the repairs
  * @throws SandboxLostError when git could not restore files, since it ran none of the candidate's code
  */
 async function patchTree(
   session: SandboxSession,
   { tests, command }: GradingContext,
-  candidate: { readonly text: string; readonly patch: ReadablePatch },
+  patch: ReadablePatch,
   signal: AbortSignal,
-): Promise<string | null> {
-  const applied = await apply(session, candidate.text, signal);
-  if (!succeeded(applied)) return `the patch does not apply: ${detailOf(applied)}`;
-  const ownRunner = candidate.patch.files
+): Promise<{ readonly problem: string | null; readonly repairs: readonly Repair[] }> {
+  const { form, detail } = await findApplicableForm(session, patch, signal);
+  const failed = (problem: string): Awaited<ReturnType<typeof patchTree>> => ({ problem, repairs: [] });
+  if (form === null) return failed(`the patch does not apply: ${detail.trim().slice(0, LONGEST_DETAIL)}`);
+  const applied = await apply(session, form.text, signal);
+  if (!succeeded(applied)) return failed(`the patch does not apply: ${detailOf(applied)}`);
+  const ownRunner = patch.files
     .filter(({ role, paths }) => role === 'runner-config' || paths.some((path) => command.runnerFiles.includes(path)))
     .flatMap(({ paths }) => paths);
   await restore(session, [...tests.files.flatMap(({ paths }) => paths), ...ownRunner], signal);
-  if (tests.testPatch === null) return null;
+  const { repairs } = form;
+  if (tests.testPatch === null) return { problem: null, repairs };
   const tested = await apply(session, tests.testPatch, signal);
-  return succeeded(tested) ? null : `the hidden tests do not apply on top of the patch: ${detailOf(tested)}`;
+  if (succeeded(tested)) return { problem: null, repairs };
+  return failed(`the hidden tests do not apply on top of the patch: ${detailOf(tested)}`);
 }
 
 /**

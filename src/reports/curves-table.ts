@@ -7,7 +7,7 @@ import type { ReliabilityBin } from '../statistics/intervals/ranking-quality.js'
 import { counted, unknownLabelsSentences } from './figures.js';
 import { table } from './selection-table.js';
 import { visibleLine } from '../core/hostile-text.js';
-import { patchSize, readPatch, splitPatch, fingerprint } from '../core/patch/patch.js';
+import { changeKey, fingerprint, patchSize, readPatch, splitPatch } from '../core/patch/patch.js';
 import { repositoryOf } from '../core/run/issue.js';
 import { type Imported, importRuns } from '../io/saved-runs/import-runs.js';
 import type { SavedRun, Sealed } from '../io/saved-runs/saved-run.js';
@@ -294,6 +294,7 @@ function scored({ candidate_id: id, patch, origin, steps }: Known, label: Label)
       id,
       patch_size: isSource ? patchSize(parsed) : null,
       fingerprint: isSource ? fingerprint(parsed) : null,
+      change: isSource ? changeKey(parsed) : null,
       has_source_change: isSource || isTrial,
       steps,
     },

@@ -129,6 +129,7 @@ export function scoresOf(instance_id: string, entries: readonly Entry[], labels:
     solved: entries.map(({ solved }) => solved ?? null),
     patch_size: column('patch_size'),
     fingerprint: column('fingerprint'),
+    change: entries.map(({ change }) => change ?? null),
     has_source_change: column('has_source_change'),
     applies: column('applies'),
     finished: column('finished'),

@@ -8,7 +8,7 @@ import type { Issue } from '../core/run/issue.js';
 import { type Branch, candidateOf, type EarlierTries, type Rollout, tokensOf } from '../core/run/rollout.js';
 import type { RunRequest } from '../core/run/run-request.js';
 import type { Sampling } from '../core/run/run-result.js';
-import { type Entry, isEligible, patchOf } from '../../verifiers/hybrid/entry.js';
+import { type Entry, isEligible, voteOf } from '../../verifiers/hybrid/entry.js';
 import { Pool } from '../../verifiers/hybrid/pool.js';
 import { describeCandidates, madeBy } from './entries.js';
 import type { Emit } from './run-dependencies.js';
@@ -210,7 +210,8 @@ function settled(issue: Issue, rollouts: readonly Rollout[], left: readonly Turn
   if (best === undefined) return null;
   const right = rightOf(entries, best);
   if (right >= SURE) return `the patch of ${best.id} is right with ${right.toFixed(3)}, at least ${SURE}`;
-  const rivals = [others.find((other) => patchOf(other) !== patchOf(best)), { ...best, fingerprint: 'another' }];
+  const another = { ...best, fingerprint: 'another', change: 'another' };
+  const rivals = [others.find((other) => voteOf(other) !== voteOf(best)), another];
   const stays = rivals.every((rival) => {
     if (rival === undefined) return true;
     const copies = left.map(({ agent }, index) => ({ ...rival, id: `copy ${index}`, ...madeBy(agent) }));

@@ -4,6 +4,7 @@ import { submitted, type Candidate } from '../core/run/candidate.js';
 import { summaryOf } from '../core/patch/patch.js';
 import { candidateOf, type Rollout, votelessOf } from '../core/run/rollout.js';
 import {
+  appliedFormIn,
   EXECUTION_FREE,
   type Measure,
   measureNamed,
@@ -14,7 +15,7 @@ import {
   type Verdict,
 } from '../core/run/verdict.js';
 import type { RunRequest } from '../core/run/run-request.js';
-import type { RunResult } from '../core/run/run-result.js';
+import type { RunResult, Selection } from '../core/run/run-result.js';
 import type { Entry } from '../../verifiers/hybrid/entry.js';
 import type { PoolInput } from '../../verifiers/hybrid/pool.js';
 import { type GeneratedTest, HOLDING } from '../core/run/generated-test.js';
@@ -49,7 +50,7 @@ export function describeCandidates(
   const firstWith = new Map<string, string>();
   return candidates.map((candidate) => {
     const own = byCandidate.get(candidate.candidate_id) ?? [];
-    const facts = patchFacts(candidate, statement);
+    const facts = patchFacts(candidate, own, statement);
     const twin = facts.fingerprint === null ? undefined : firstWith.get(facts.fingerprint);
     if (facts.fingerprint !== null && twin === undefined) firstWith.set(facts.fingerprint, candidate.candidate_id);
     const isTold = told.has(candidate.candidate_id);
@@ -107,6 +108,20 @@ function executionFlags(own: readonly Verdict[]): readonly string[] {
   ];
 }
 
+/** The selected candidate's patch, in the form that applies: as it was executed, else as it was read. */
+export function returnedPatch(
+  candidates: readonly Candidate[],
+  verdicts: readonly Verdict[],
+  { selection, statement }: { readonly selection: Selection; readonly statement: string },
+): string | null {
+  const isSelected = ({ candidate_id }: { candidate_id: string }): boolean => candidate_id === selection.candidate_id;
+  const candidate = candidates.find(isSelected);
+  if (candidate === undefined) return null;
+  const summary = summaryOf(candidate, statement);
+  const asRead = summary.kind === 'ok' ? summary.text : candidate.patch;
+  return appliedFormIn(verdicts.filter(isSelected))?.patch ?? asRead;
+}
+
 /** The pool that a finished run was decided from; the same for every later decision. */
 export function poolOfRun(request: RunRequest, { rollouts, verdicts, tests, measures }: RunResult): RunPool {
   const { instance_id, problem_statement } = request.issue;
@@ -145,6 +160,7 @@ function entryOf(
     id: candidate.candidate_id,
     patch_size: facts.size,
     fingerprint: facts.fingerprint,
+    change: facts.change,
     syntax: syntaxIn(own),
     // The sandbox may know that all of its files are the image's own.
     has_source_change: facts.hasSourceChange && !abstainedFor(own, 'no-source-change'),
@@ -183,22 +199,26 @@ interface PatchFacts {
   readonly refused: boolean;
   readonly size: number | null;
   readonly fingerprint: string | null;
+  readonly change: string | null;
   readonly flags: readonly string[];
 }
 
-function patchFacts(candidate: Candidate, statement: string): PatchFacts {
-  const patch = summaryOf(candidate, statement);
-  const nothing = { hasSourceChange: false, refused: false, size: null, fingerprint: null };
+/** @param own the candidate's verdicts, which say in which form its patch was executed */
+function patchFacts(candidate: Candidate, own: readonly Verdict[], statement: string): PatchFacts {
+  const form = appliedFormIn(own);
+  const patch = summaryOf(form ?? candidate, statement);
+  const nothing = { hasSourceChange: false, refused: false, size: null, fingerprint: null, change: null };
   if (patch.kind === 'empty') return { ...nothing, flags: ['empty-patch'] };
   if (patch.kind === 'refused') {
     return { ...nothing, hasSourceChange: true, refused: true, flags: [`refused-patch:${patch.reason}`] };
   }
-  const { source, setApart, manifests, size, fingerprint } = patch;
-  const roles = [...new Set(setApart.map(({ role }) => `${role}-files-set-apart`))];
-  if (source === '') return { ...nothing, flags: ['no-source-change', ...roles] };
+  const { source, setApart, manifests, size, fingerprint, change, repairs } = patch;
+  const roles = new Set(setApart.map(({ role }) => `${role}-files-set-apart`));
+  const flags = [...(form?.repairs ?? repairs).map((repair) => `applied:${repair}`), ...roles];
+  if (source === '') return { ...nothing, flags: ['no-source-change', ...flags] };
   return {
-    ...{ hasSourceChange: true, refused: false, size, fingerprint },
-    flags: [...roles, ...manifests.map((path) => `manifest-verified:${path}`)],
+    ...{ hasSourceChange: true, refused: false, size, fingerprint, change },
+    flags: [...flags, ...manifests.map((path) => `manifest-verified:${path}`)],
   };
 }
 

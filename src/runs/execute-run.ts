@@ -1,3 +1,4 @@
+import { changeOf } from '../../verifiers/hybrid/entry.js';
 import { Pool, type PoolInput } from '../../verifiers/hybrid/pool.js';
 import { requestedRule, ruleHashes } from '../../verifiers/hybrid/presets.js';
 import { selectBest } from '../../verifiers/hybrid/select.js';
@@ -8,7 +9,7 @@ import { spending } from '../core/budget/budget.js';
 import { readSummaries } from '../core/patch/patch.js';
 import { candidateOf, type Rollout, toldOf } from '../core/run/rollout.js';
 import { RunRequest } from '../core/run/run-request.js';
-import type { Provenance, RunResult, Sampling, Selection } from '../core/run/run-result.js';
+import type { Provenance, RunResult, Sampling } from '../core/run/run-result.js';
 import type { Verdict } from '../core/run/verdict.js';
 import type { Admission, ExistingTests, ModelCall, Observe, Verifier, VerifierName } from '../core/run/verifier.js';
 import { CallsUnderWay, dependenciesOf, type SpreadTools } from './spread-run.js';
@@ -19,7 +20,7 @@ import { checkRequest, judgesIn } from './check-request.js';
 import { collect, type Wave } from './collect.js';
 import { estimateAll } from './estimate.js';
 import { secondWave } from './refine.js';
-import { describeCandidates, type Described, poolInput } from './entries.js';
+import { describeCandidates, type Described, poolInput, returnedPatch } from './entries.js';
 import { type Emit, type RunDependencies, type RunDependenciesFactory, RunExecutor } from './run-dependencies.js';
 import { originFlags, score, withdrawUnverified } from './score.js';
 import { testsMeanwhile, writtenTests } from './tests-of-run.js';
@@ -132,7 +133,7 @@ export class PipelineExecutor extends RunExecutor {
     await emit('selected', { candidate_id: selection.candidate_id, deciding_stage: selection.deciding_stage });
     return {
       selection,
-      patch: patchOf(candidates, selection),
+      patch: returnedPatch(candidates, verdicts, { selection, statement: request.issue.problem_statement }),
       verdicts: [...verdicts],
       measures: verifiers.flatMap(({ measures }) => measures),
       cells: record.cells,
@@ -307,20 +308,15 @@ function since(start: number): number {
   return secondsOf(performance.now() - start);
 }
 
-function patchOf(candidates: readonly Candidate[], selection: Selection): string | null {
-  return candidates.find(({ candidate_id }) => candidate_id === selection.candidate_id)?.patch ?? null;
-}
-
 function statistics(
   described: readonly Described[],
   verdicts: readonly Verdict[],
   admissions: readonly Admission[],
 ): Omit<RunResult['statistics'], 'tests_given' | 'agents' | keyof ReturnType<typeof expected>> {
-  const fingerprints = described.flatMap(({ entry }) => entry.fingerprint ?? []);
   const scored = verdicts.filter(({ kind }) => kind === 'scored').map(({ candidate_id }) => candidate_id);
   return {
     k: described.length,
-    distinct_patches: new Set(fingerprints).size,
+    distinct_patches: new Set(described.flatMap(({ entry }) => changeOf(entry) ?? [])).size,
     verified: new Set(scored).size,
     tests_admitted: admissions.filter(({ admitted }) => admitted).length,
   };
@@ -343,7 +339,7 @@ function byAgent(pool: Pool): RunResult['statistics']['agents'] {
   return [...grouped(named, ({ agent = '' }) => agent)].map(([agent, own]) => ({
     agent,
     k: own.length,
-    distinct_patches: new Set(own.flatMap(({ fingerprint }) => fingerprint ?? [])).size,
+    distinct_patches: new Set(own.flatMap((entry) => changeOf(entry) ?? [])).size,
     expected_pass_at_1: mean(own.map(({ id }) => right.get(id) ?? 0)),
     expected_pass_at_k: pool.anyOf(new Set(own.map(({ id }) => id))),
   }));

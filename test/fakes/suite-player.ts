@@ -53,13 +53,19 @@ function text(session: FakeSessionView, path: string): string {
   return new TextDecoder().decode(session.files.get(path));
 }
 
-function checkEach(request: ExecRequest, session: FakeSessionView, applies: (patch: string) => boolean): ExecOutcome {
+/** Plays the check of which patches apply. */
+export function checkEach(
+  request: ExecRequest,
+  session: FakeSessionView,
+  applies: (patch: string) => boolean,
+  refusal = 'error: patch does not apply\n',
+): ExecOutcome {
   const [folder = '', count = '0', said = ''] = request.argv.slice(4);
   const statuses = Array.from({ length: Number(count) }, (_, index) =>
     applies(text(session, `${folder}/${index}`)) ? 0 : 1,
   );
   for (const [index, status] of statuses.entries()) {
-    const words = status === 0 ? '' : 'error: patch does not apply\n';
+    const words = status === 0 ? '' : refusal;
     session.files.set(`${said}/${index}`, new TextEncoder().encode(words));
   }
   return exited(0, statuses.map((status) => `${status}\n`).join(''));

@@ -2,10 +2,16 @@ import { z } from 'zod';
 import type { CellJob } from '../../src/core/run/generated-test.js';
 import type { Admission, Observe, VerificationTask, Verifier } from '../../src/core/run/verifier.js';
 import { type Observations, REGRESSION, REPRODUCTION, type Verdict } from '../../src/core/run/verdict.js';
-import { applicability, distinctPatches, type Applicable } from './tree/applicability.js';
+import {
+  type Applicable,
+  splitByApplicability,
+  type Unverifiable,
+  type Verifiable,
+  verifiablePatches,
+} from './tree/applicability.js';
 import { setFilesOfImageApart } from './tree/files-of-the-image.js';
 import { TreeSessions } from './tree/tree-sessions.js';
-import { type DistinctPatch, type ExecutionContext, REGRESSION_S, abstained, Bytecode } from './execution-context.js';
+import { type ExecutionContext, REGRESSION_S, abstained, Bytecode } from './execution-context.js';
 import { verifyRegression } from './existing/verify-regression.js';
 import { verifyReproduction } from './generated/verify-reproduction.js';
 import { regressionOn } from './existing/regression-set.js';
@@ -45,27 +51,31 @@ async function verify(
   const { regressionS = REGRESSION_S } = options;
   const bytecode = new Bytecode(options.nonce);
   const context: ExecutionContext = { ...tools, issue: task.issue, imageId, bytecode, regressionS };
-  const { patches, unverifiable } = distinctPatches(task.candidates, task.issue.problem_statement);
-  if (patches.length === 0) return unverifiable.flatMap(abstainOnBoth);
+  const { verifiable, unverifiable } = verifiablePatches(task.candidates, task.issue.problem_statement);
+  if (verifiable.length === 0) return unverifiable.flatMap(abstainOnBoth);
   // Runs on base need no applicability, so both begin at once; regression on base first, since its bytecode speeds up
   // the rest.
-  const applicable = split(context, patches, signal);
+  const applicable = findPatchesToExecute(context, verifiable, signal);
   const [asked, shown] = [false, true].map((observes) =>
     task.tests.filter((test) => (test.observes === true) === observes),
   );
   const [ofAsked, ofShown] = admittedApart(observe);
-  const [{ rejected, syntax, setApart }, seen, ...scores] = await Promise.all([
+  const [{ rejected, syntax, repaired, setApart }, seen, ...scores] = await Promise.all([
     applicable,
     observed(context, { tests: shown ?? [], applicable, inputs: task.inputs }, ofShown, signal),
     verifyRegression(context, { applicable, exclude: task.exclude }, observe, signal),
     verifyReproduction(context, { ...task, tests: asked ?? [], applicable }, ofAsked, signal),
   ]);
   const executed = withoutForgers(scores.flat()).map((verdict): Verdict => {
-    const evidence = { ...verdict.evidence, ...observationsOf(verdict, seen) };
+    const form = verdict.measure === REPRODUCTION.name ? repaired.get(verdict.candidate_id) : undefined;
     const known = syntax.get(verdict.candidate_id);
     const apart = setApart.get(verdict.candidate_id);
-    const facts = { ...(known !== undefined && { syntax: known }), ...(apart !== undefined && { set_apart: apart }) };
-    return { ...verdict, evidence: { ...evidence, ...facts } };
+    const facts = {
+      ...(form !== undefined && { applied_as: form }),
+      ...(known !== undefined && { syntax: known }),
+      ...(apart !== undefined && { set_apart: apart }),
+    };
+    return { ...verdict, evidence: { ...verdict.evidence, ...facts, ...observationsOf(verdict, seen) } };
   });
   return [...unverifiable.flatMap(abstainOnBoth), ...rejected, ...executed];
 }
@@ -104,46 +114,24 @@ function withoutForgers(verdicts: readonly Verdict[]): readonly Verdict[] {
   });
 }
 
-async function split(
+/** The patches that apply, without files of the image; verdicts for the others, and what was set apart by candidate. */
+async function findPatchesToExecute(
   context: ExecutionContext,
-  distinct: readonly DistinctPatch[],
+  verifiable: readonly Verifiable[],
   signal: AbortSignal,
 ): Promise<Applicable & { readonly setApart: ReadonlyMap<string, string[]> }> {
   await using sessions = new TreeSessions(context, { tree: null, user: 'image', writes: [] }, signal);
-  const { patches, unverifiable, setApart } = await setFilesOfImageApart(context, distinct, sessions, signal);
-  const answers = await applicability(
+  const applicable = await splitByApplicability(context, verifiable, sessions, signal);
+  const { patches, unverifiable, setApart } = await setFilesOfImageApart(
     context,
-    patches.map(({ source }) => source),
-    signal,
+    applicable.patches,
     sessions,
+    signal,
   );
-  const applies = ({ source }: DistinctPatch): boolean => answers.get(source)?.applies === true;
-  const rejected = patches
-    .filter((patch) => !applies(patch))
-    .flatMap((patch) =>
-      MEASURES.flatMap(({ name }) =>
-        abstained([patch], name, 'does-not-apply', answers.get(patch.source)?.detail ?? ''),
-      ),
-    );
-  const syntax = patches.flatMap(({ source, candidateIds }) =>
-    candidateIds.flatMap((id): [string, string][] => {
-      const known = answers.get(source)?.syntax ?? null;
-      return known === null ? [] : [[id, known]];
-    }),
-  );
-  return {
-    patches: patches.filter(applies),
-    rejected: [...unverifiable.flatMap(abstainOnBoth), ...rejected],
-    syntax: new Map(syntax),
-    setApart,
-  };
+  return { ...applicable, patches, rejected: [...unverifiable.flatMap(abstainOnBoth), ...applicable.rejected], setApart };
 }
 
-function abstainOnBoth({
-  candidateId,
-  reason,
-  detail,
-}: ReturnType<typeof distinctPatches>['unverifiable'][number]): Verdict[] {
+function abstainOnBoth({ candidateId, reason, detail }: Unverifiable): Verdict[] {
   return MEASURES.flatMap(({ name }) => abstained([{ candidateIds: [candidateId] }], name, reason, detail));
 }
 

@@ -18,6 +18,8 @@ export const Entry = z.object({
   patch_size: z.number().nullable(),
   /** Equal for candidates whose normalised source patches are equal; null when unknown. */
   fingerprint: z.string().nullable(),
+  /** Equal for candidates that change the same lines, whatever context their diffs show; null = as the fingerprint. */
+  change: z.string().nullish(),
   /** Equal for candidates whose source changes have the same syntax trees; null when unknown. */
   syntax: z.string().nullish(),
   /** False when the patch changes no source file. */
@@ -96,6 +98,16 @@ export function wasTested({ solved, observed }: Entry): boolean {
 /** Key of the patch: equal for candidates with the same patch. */
 export function patchOf({ id, fingerprint }: Entry): string {
   return fingerprint === null ? `id ${id}` : `patch ${fingerprint}`;
+}
+
+/** Key of the changed lines, equal for candidates that agree on them; null when unknown. */
+export function changeOf({ change, fingerprint }: Pick<Entry, 'change' | 'fingerprint'>): string | null {
+  return change ?? fingerprint;
+}
+
+/** Key of what a candidate votes for: the syntax that it leaves, else its changed lines. */
+export function voteOf(entry: Entry): string {
+  return entry.syntax ?? changeOf(entry) ?? `id ${entry.id}`;
 }
 
 /**

@@ -2,7 +2,7 @@ import { grouped } from '../../src/core/grouped.js';
 import { HOLDING } from '../../src/core/run/generated-test.js';
 import type { JudgeLikelihood, Likelihoods, Rates } from '../../src/core/run/fitted.js';
 import { EXECUTION_FREE, measureNamed, REGRESSION, REPRODUCTION } from '../../src/core/run/verdict.js';
-import type { Entry } from './entry.js';
+import { changeOf, type Entry, voteOf } from './entry.js';
 import { BetaTable, type ObservedColumn, type TestColumn } from './outcome-tables.js';
 
 /** Weak assumptions for use without labels; docs/posterior.md has the source of each number. */
@@ -148,13 +148,13 @@ function mean([a, b]: Rates['right'], holds: boolean): number {
 
 /**
  * n of the K − 1 other candidates make the same change: Beta-binomial with the rates of right and of wrong patches. Changes are
- * equal if their syntax trees are. Rollouts of one agent share mistakes, so each agent has independent rates, and those of a
+ * equal if their syntax trees or, where these are unknown, their changed lines are. Rollouts of one agent share mistakes, so each agent has independent rates, and those of a
  * wrong patch are smaller for agents that did not make it. The agents' log-likelihood ratios add up.
  */
 function votes(patches: readonly Copies[]): readonly number[] {
   // Candidates whose agent saw others have no independent vote.
   const voters = patches.flat().filter(({ told }) => told !== true);
-  const known = voters.some(({ fingerprint }) => fingerprint !== null);
+  const known = voters.some((voter) => changeOf(voter) !== null);
   if (!known || voters.length < 2) return patches.map(() => 0);
   const right = new BetaTable(SAME_CHANGE.right, voters.length);
   const [alpha, beta] = SAME_CHANGE.wrong;
@@ -162,11 +162,11 @@ function votes(patches: readonly Copies[]): readonly number[] {
   const wrongByOthers = new BetaTable([alpha * SHARED_MISTAKES, beta], voters.length);
   const byAgent = [...grouped(voters, ({ agent = '' }) => agent)]
     .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([agent, own]) => ({ agent, all: own.length, sizes: grouped(own, changeOf) }));
+    .map(([agent, own]) => ({ agent, all: own.length, sizes: grouped(own, voteOf) }));
   return patches.map((copies) => {
     const [entry] = copies;
-    if (entry === undefined || entry.fingerprint === null) return 0;
-    const change = changeOf(entry);
+    if (entry === undefined || changeOf(entry) === null) return 0;
+    const change = voteOf(entry);
     const votes = byAgent.map(({ agent, all, sizes }) => ({ agent, all, made: sizes.get(change)?.length ?? 0 }));
     // The patch itself is not a vote: subtract it from the agent that made it most often.
     const makers = new Set(copies.flatMap(({ told, agent = '' }) => (told === true ? [] : [agent])));
@@ -177,10 +177,6 @@ function votes(patches: readonly Copies[]): readonly number[] {
       return sum + right.log(same, all - made) - ifWrong.log(same, all - made);
     }, 0);
   });
-}
-
-function changeOf({ id, syntax, fingerprint }: Entry): string {
-  return syntax ?? fingerprint ?? `id ${id}`;
 }
 
 /** The outcomes of the generated tests, one column each, and the names of the named ones. */

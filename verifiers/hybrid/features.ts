@@ -1,6 +1,6 @@
 import { grouped } from '../../src/core/grouped.js';
 import { FEATURES, type Combiner, type Curve } from '../../src/core/run/fitted.js';
-import type { Entry } from './entry.js';
+import { changeOf, type Entry } from './entry.js';
 
 /** Number of columns in a feature row. */
 export const FEATURE_COUNT = FEATURES.length;
@@ -53,11 +53,11 @@ function execution({ regression, reproduction, reproduction_out_of: total }: Ent
   ];
 }
 
-function agreement({ fingerprint, behaviour }: Entry, facts: PoolFacts): number[] {
+function agreement(entry: Entry, facts: PoolFacts): number[] {
   const { candidates, clusters, behaviours, distinctShare } = facts;
   return [
-    share(clusters.get(fingerprint ?? '')?.length ?? null, candidates),
-    share(behaviours.get(behaviour ?? '')?.length ?? null, candidates),
+    share(clusters.get(changeOf(entry) ?? '')?.length ?? null, candidates),
+    share(behaviours.get(entry.behaviour ?? '')?.length ?? null, candidates),
     distinctShare,
   ];
 }
@@ -67,17 +67,22 @@ function size({ patch_size: lines }: Entry, { meanLogSize }: PoolFacts): number[
 }
 
 function factsOf(entries: readonly Entry[]): PoolFacts {
-  const known = (key: 'fingerprint' | 'behaviour'): Entry[] => entries.filter((entry) => (entry[key] ?? null) !== null);
-  const clusters = grouped(known('fingerprint'), ({ fingerprint }) => fingerprint ?? '');
+  const known = (keyOf: (entry: Entry) => string | null | undefined): Entry[] =>
+    entries.filter((entry) => (keyOf(entry) ?? null) !== null);
+  const changed = known(changeOf);
+  const clusters = grouped(changed, (entry) => changeOf(entry) ?? '');
   const sizes = entries.map((entry) => logOf(entry.patch_size)).filter((log) => !Number.isNaN(log));
   return {
     candidates: entries.length,
     clusters,
-    behaviours: grouped(known('behaviour'), ({ behaviour }) => behaviour ?? ''),
+    behaviours: grouped(
+      known(({ behaviour }) => behaviour),
+      ({ behaviour }) => behaviour ?? '',
+    ),
     bestRegression: entries.reduce((best, { regression }) => Math.max(best, regression ?? 0), 0),
     bestReproduction: entries.reduce((best, { reproduction }) => Math.max(best, reproduction ?? 0), 0),
     meanLogSize: sizes.reduce((sum, log) => sum + log, 0) / sizes.length,
-    distinctShare: clusters.size / known('fingerprint').length,
+    distinctShare: clusters.size / changed.length,
     sortedScores: entries.flatMap(({ execution_free: p }) => p ?? []),
   };
 }

@@ -1,5 +1,5 @@
 import { grouped } from '../../src/core/grouped.js';
-import { type Entry, isEligible, patchOf, UNKNOWN } from './entry.js';
+import { type Entry, isEligible, UNKNOWN, voteOf } from './entry.js';
 import { SAME_CHANGE } from './evidence.js';
 import { Pool } from './pool.js';
 
@@ -26,7 +26,7 @@ export interface Standing {
 export function standingOf(entries: readonly Entry[], next: readonly Pick<Entry, 'agent'>[]): Standing {
   const own = entries.filter(isEligible);
   const pool = poolOf(own);
-  const [best, ...others] = [...grouped(own, patchOf).values()]
+  const [best, ...others] = [...grouped(own, voteOf).values()]
     .flatMap((copies) => copies.slice(0, 1))
     .sort((a, b) => pool.right(b.id) - pool.right(a.id) || (a.id < b.id ? -1 : 1));
   if (best === undefined) {
@@ -81,7 +81,7 @@ class Rival {
  */
 function chanceOfCopy(entries: readonly Entry[], entry: Entry): number {
   const others = entries.length - 1;
-  const same = entries.filter((each) => patchOf(each) === patchOf(entry)).length - 1;
+  const same = entries.filter((each) => voteOf(each) === voteOf(entry)).length - 1;
   const chance = ([alpha, beta]: readonly [number, number]): number => (alpha + same) / (alpha + beta + others);
   const right = poolOf(entries).right(entry.id);
   return right * chance(SAME_CHANGE.right) + (1 - right) * chance(SAME_CHANGE.wrong);

@@ -3,7 +3,7 @@ import type { Calibration, Combiner } from '../../src/core/run/fitted.js';
 import type { StageMeasure, Term } from '../../src/core/run/preset.js';
 import { measureNamed, REPRODUCTION } from '../../src/core/run/verdict.js';
 import { withCombiner } from './features.js';
-import { type Entry, isEligible, meanOf, patchOf, wasTested, withEqualPatches } from './entry.js';
+import { changeOf, type Entry, isEligible, meanOf, patchOf, wasTested, withEqualPatches } from './entry.js';
 import { STATED } from './evidence.js';
 import { type Beliefs, beliefsOf } from './posterior.js';
 
@@ -72,11 +72,13 @@ export class Pool {
   count(entry: Entry, key: Counted): number | null {
     let counts = this.counts.get(key);
     if (counts === undefined) {
-      const known = this.entries.filter((each) => (each[key] ?? null) !== null && each.told !== true);
-      counts = new Map([...grouped(known, (each) => each[key] ?? '')].map(([value, { length }]) => [value, length]));
+      const known = this.entries.filter((each) => countedKey(each, key) !== null && each.told !== true);
+      counts = new Map(
+        [...grouped(known, (each) => countedKey(each, key) ?? '')].map(([value, { length }]) => [value, length]),
+      );
       this.counts.set(key, counts);
     }
-    const value = entry[key] ?? null;
+    const value = countedKey(entry, key);
     return value === null ? null : (counts.get(value) ?? 1);
   }
 
@@ -168,7 +170,13 @@ function isFrom(measure: string, by: StageMeasure): boolean {
 }
 
 /** Keys by which candidates can agree. */
-export type Counted = 'fingerprint' | 'syntax' | 'behaviour';
+export type Counted = 'change' | 'syntax' | 'behaviour';
+
+/** Null when unknown; where no syntax is known, candidates agree by their changed lines. */
+export function countedKey(entry: Entry, key: Counted): string | null {
+  if (key === 'behaviour') return entry.behaviour ?? null;
+  return (key === 'syntax' ? entry.syntax : null) ?? changeOf(entry);
+}
 
 /** How to read the measures stored in a field of their own, and those derived from the pool. */
 const READ: Readonly<Record<string, (entry: Entry, pool: Pool) => number | null>> = {
@@ -179,8 +187,8 @@ const READ: Readonly<Record<string, (entry: Entry, pool: Pool) => number | null>
   steps: (entry) => entry.steps ?? null,
   learned: (entry, pool) => pool.learned(entry.id).learned ?? null,
   confidence: (entry, pool) => pool.learned(entry.id).confidence ?? null,
-  cluster_size: (entry, pool) => pool.count(entry, 'fingerprint'),
-  syntax_cluster_size: (entry, pool) => pool.count(entry, (entry.syntax ?? null) === null ? 'fingerprint' : 'syntax'),
+  cluster_size: (entry, pool) => pool.count(entry, 'change'),
+  syntax_cluster_size: (entry, pool) => pool.count(entry, (entry.syntax ?? null) === null ? 'change' : 'syntax'),
   behaviour_cluster_size: (entry, pool) => pool.count(entry, 'behaviour'),
   dual_agreement: dualAgreement,
   copeland: (entry, pool) => pool.beaten(entry),
@@ -191,8 +199,8 @@ const READ: Readonly<Record<string, (entry: Entry, pool: Pool) => number | null>
 
 /** By derived measure, the fields of which an entry needs one for the measure to be known. */
 const DERIVED_FROM: Readonly<Record<string, readonly (keyof Entry)[]>> = {
-  cluster_size: ['fingerprint'],
-  syntax_cluster_size: ['syntax', 'fingerprint'],
+  cluster_size: ['change', 'fingerprint'],
+  syntax_cluster_size: ['syntax', 'change', 'fingerprint'],
   behaviour_cluster_size: ['behaviour'],
   dual_agreement: ['behaviour'],
   copeland: ['beats'],

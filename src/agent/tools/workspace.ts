@@ -1,6 +1,7 @@
 import { BadInputError } from '../../core/errors/errors.js';
 import { SandboxLostError } from '../../core/errors/unavailable.js';
 import { GIT_APPLY } from '../../core/patch/patch.js';
+import { findApplicableForm } from '../../ports/applicable-form.js';
 import type {
   ExecOutcome,
   ExecRequest,
@@ -62,9 +63,17 @@ export class Workspace implements AsyncDisposable {
   }
 
   private async apply(patch: string, signal: AbortSignal): Promise<void> {
+    if ((await this.gitRefusal(patch, signal)) === null) return;
+    const { form, detail } = await findApplicableForm(this.session, { text: patch, repairs: [] }, signal);
+    const refusal = form === null ? detail : await this.gitRefusal(form.text, signal);
+    if (refusal !== null) throw new PatchRefusedError(refusal.trim());
+  }
+
+  /** Applies a patch. @returns git's message if it does not apply, else null */
+  private async gitRefusal(patch: string, signal: AbortSignal): Promise<string | null> {
     const ended = await this.run([...GIT_APPLY, '-'], { stdin: patch }, signal);
     if (ended.kind !== 'exited') throw new SandboxLostError(`git ended as ${ended.kind} when it applied a patch`);
-    if (ended.exitCode !== 0) throw new PatchRefusedError(ended.stderr.trim().slice(0, 1_000));
+    return ended.exitCode === 0 ? null : ended.stderr.slice(0, 1_000);
   }
 
   /** The commit that the patch is computed against. */

@@ -9,6 +9,8 @@ import {
 } from './file-roles.js';
 import { applyPatch, parsePatch, type StructuredPatch } from 'diff';
 import { type FileSection, fileSections, UnreadablePatch } from './sections.js';
+import { hasFullIndex, type PatchForm, type Repair, repairLines, withoutStubs } from './repair-patch.js';
+import { changedRuns, type Hunk } from './changed-runs.js';
 import { nextTurn } from '../async/time.js';
 import { sha256 } from '../identifier.js';
 
@@ -29,16 +31,30 @@ export interface PatchFile {
 export type ParsedPatch =
   | { readonly kind: 'empty' }
   | ({ readonly kind: 'refused' } & { readonly reason: RefusalReason; readonly detail: string })
-  | { readonly kind: 'ok'; readonly files: readonly PatchFile[] };
+  | ({ readonly kind: 'ok'; readonly files: readonly PatchFile[] } & PatchForm);
 
 export type ReadablePatch = Extract<ParsedPatch, { kind: 'ok' }>;
 
 /**
  * Reads an untrusted unified git diff. Never throws. Refuses patches that are unsafe to apply (paths or links that
- * leave the tree, git's own files, submodules) or unreadable; a missing final line feed is repaired.
+ * leave the tree, git's own files, submodules) or unreadable. If it can only be read after a repair that needs no
+ * knowledge of base, the result is the repaired patch, with the names of the repairs.
  * @param statement of the issue: a patch that only changes manifests is a source change if the issue is about them
  */
 export function readPatch(text: string, statement = ''): ParsedPatch {
+  const strict = readStrictly(text, statement);
+  const isUnreadable = strict.kind === 'refused' && strict.reason !== 'too-large';
+  const form = isUnreadable ? repairLines(text) : { text, repairs: [] };
+  const stubless = form === null ? null : withoutStubs(form, (section) => !hasFullIndex(section));
+  if (stubless === null || stubless.text === text) return strict;
+  const repaired = readStrictly(stubless.text, statement);
+  if (repaired.kind === 'ok') return { ...repaired, repairs: stubless.repairs };
+  if (repaired.kind === 'refused') return isUnreadable ? strict : repaired;
+  const detail = 'it consists of binary files without their data; make it with git diff --binary';
+  return { kind: 'refused', reason: 'unparsable', detail };
+}
+
+function readStrictly(text: string, statement: string): ParsedPatch {
   if (text.length > MAX_PATCH_LENGTH) {
     return { kind: 'refused', reason: 'too-large', detail: `${text.length} characters, ${MAX_PATCH_LENGTH} at most` };
   }
@@ -53,7 +69,7 @@ export function readPatch(text: string, statement = ''): ParsedPatch {
     }
     const files = withSubject(read, statement);
     checkSplit(files);
-    return { kind: 'ok', files };
+    return { kind: 'ok', files, text, repairs: [] };
   } catch (error) {
     if (!(error instanceof UnreadablePatch)) throw error;
     return { kind: 'refused', reason: error.reason, detail: error.message };
@@ -213,6 +229,9 @@ type PatchSummary =
   | ({ readonly kind: 'refused' } & Refusal)
   | {
       readonly kind: 'ok';
+      /** The whole patch as it was read, and how it differs from the candidate's. */
+      readonly text: string;
+      readonly repairs: readonly Repair[];
       /** The patch applied for verification; '' = nothing. */
       readonly source: string;
       readonly setApart: readonly SetApartFile[];
@@ -220,6 +239,8 @@ type PatchSummary =
       readonly manifests: readonly string[];
       readonly size: number;
       readonly fingerprint: string;
+      /** See changeKey. */
+      readonly change: string;
     };
 
 interface Patched {
@@ -252,10 +273,13 @@ function summarise({ patch: text }: Patched, statement: string): PatchSummary {
   const manifests = patch.files.filter(({ role, path }) => role === 'source' && roleOf(path) === 'runner-config');
   return {
     kind: 'ok',
+    text: patch.text,
+    repairs: patch.repairs,
     ...splitPatch(patch),
     manifests: manifests.map(({ path }) => path),
     size: patchSize(patch),
     fingerprint: fingerprint(patch),
+    change: changeKey(patch),
   };
 }
 
@@ -264,9 +288,23 @@ function summarise({ patch: text }: Patched, statement: string): PatchSummary {
  * numbers and context, since these decide whether and where git applies a hunk. Equal for patches that differ only in
  * index lines, file order or text around hunks: git treats them alike, so one is verified for all.
  */
-export function fingerprint({ files }: ReadablePatch): string {
+export function fingerprint({ files }: Pick<ReadablePatch, 'files'>): string {
+  return hashSources(files, (hunks) => hunks.map(({ oldStart, newStart, lines }) => [oldStart, newStart, lines]));
+}
+
+/**
+ * SHA-256 of what a patch changes in which lines of its source files: equal for diffs of the same change that show more or less
+ * context, or split it into other hunks. For votes: git may still treat them differently.
+ */
+export function changeKey({ files }: Pick<ReadablePatch, 'files'>): string {
+  return hashSources(files, changedRuns);
+}
+
+type ChangesOf = (hunks: readonly Hunk[]) => readonly unknown[];
+
+function hashSources(files: readonly PatchFile[], toChanges: ChangesOf): string {
   const source = files.filter(({ role }) => role === 'source');
-  const described = source.map(describe);
+  const described = source.map((file) => describe(file, toChanges));
   const ordered = orderMatters(source) ? described : described.sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
   return sha256(JSON.stringify(ordered));
 }
@@ -278,9 +316,8 @@ function orderMatters(files: readonly PatchFile[]): boolean {
 }
 
 /** Builds the members in `contentKey`'s sort order; `contentKey` itself would take seconds for a million lines. */
-function describe({ path, text, parsed }: PatchFile): [string, ...unknown[]] {
+function describe({ path, text, parsed }: PatchFile, toChanges: ChangesOf): [string, ...unknown[]] {
   const { oldFileName, newFileName, isRename, isCopy, isCreate, isDelete, isBinary, oldMode, newMode, hunks } = parsed;
   const kind = { isBinary, isCopy, isCreate, isDelete, isRename, newFileName, newMode, oldFileName, oldMode };
-  const changes = hunks.map(({ oldStart, newStart, lines }) => [oldStart, newStart, lines]);
-  return [path, kind, isBinary === true ? text : changes];
+  return [path, kind, isBinary === true ? text : toChanges(hunks)];
 }

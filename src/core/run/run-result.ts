@@ -146,7 +146,7 @@ export type AgentStatistics = z.infer<typeof AgentStatistics>;
 export const RunStatistics = z.object({
   /** Number of candidates given. */
   k: z.int().min(0),
-  /** Number of distinct source patches after normalisation. */
+  /** Number of distinct changes of source, whatever context their diffs show. */
   distinct_patches: z.int().min(0),
   /** Number of candidates with at least one score. */
   verified: z.int().min(0),

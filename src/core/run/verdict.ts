@@ -144,6 +144,16 @@ const ObservedValue = z.object({
   no_value: NoValue.exactOptional(),
 });
 
+/** The patch that was executed for a candidate whose own patch git did not apply: `applied_as` in a verdict's evidence. */
+export const AppliedForm = z.object({ patch: z.string(), repairs: z.array(z.string()) });
+export type AppliedForm = z.infer<typeof AppliedForm>;
+
+/** Null if the candidate's own patch was executed, or none. */
+export function appliedFormIn(verdicts: readonly Pick<Verdict, 'evidence'>[]): AppliedForm | null {
+  const found = verdicts.find(({ evidence }) => evidence.applied_as !== undefined);
+  return AppliedForm.safeParse(found?.evidence.applied_as).data ?? null;
+}
+
 /** What observing tests recorded for one candidate: `observations` in the evidence of the generated tests' measure. */
 export const Observations = z.object({
   /** Its behaviour class, numbered from 1 (the largest), and the number of classes. */

@@ -1,3 +1,4 @@
+import { returnedPatch } from '../../runs/entries.js';
 import type { Candidate } from '../../core/run/candidate.js';
 import { BadInputError } from '../../core/errors/errors.js';
 import type { Message } from '../../ports/llm-client.js';
@@ -73,7 +74,14 @@ function rowsOf(instance: ExportedInstance, options: ExportOptions): readonly un
 const NO_LABELS: Labels = new Map();
 
 /** As the SWE-bench harness reads it: one prediction per instance, an empty patch if none was worth returning. */
-function selected({ instance_id, candidates, selection, preset }: ExportedInstance): unknown {
+function selected({
+  instance_id,
+  candidates,
+  verdicts,
+  selection,
+  preset,
+  problem_statement,
+}: ExportedInstance): unknown {
   if (selection === null) {
     throw new BadInputError(
       'has no selection.',
@@ -81,7 +89,7 @@ function selected({ instance_id, candidates, selection, preset }: ExportedInstan
       'Export all candidates with --format predictions.',
     );
   }
-  const patch = candidates.find(({ candidate_id }) => candidate_id === selection.candidate_id)?.patch ?? '';
+  const patch = returnedPatch(candidates, verdicts, { selection, statement: problem_statement }) ?? '';
   return prediction({ instance_id, model: modelName(preset), patch });
 }
 

@@ -11,6 +11,7 @@ const COLUMNS = [
   'reproduction',
   'patch_size',
   'fingerprint',
+  'change',
   'syntax',
   'behaviour',
   'solved',

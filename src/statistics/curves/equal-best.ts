@@ -1,3 +1,4 @@
+import { changeOf } from '../../../verifiers/hybrid/entry.js';
 import { type Interval, wilson } from '../intervals/binomial.js';
 import type { BestCurve } from './best-at-k.js';
 import type { ScoredIssue } from './scored-issue.js';
@@ -66,7 +67,7 @@ export class DistinctPatches {
 
   /** @param picks whether each preset's pick is right, in the presets' order */
   add({ candidates }: ScoredIssue, passAt1: number, picks: readonly boolean[]): void {
-    const known = candidates.flatMap(({ entry }) => entry.fingerprint ?? []);
+    const known = candidates.flatMap(({ entry }) => changeOf(entry) ?? []);
     if (known.length === 0) return;
     const distinct = new Set(known).size;
     const row = this.rows.get(distinct) ?? { issues: 0, pass: 0, right: this.presets.map(() => 0) };

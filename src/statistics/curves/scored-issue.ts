@@ -2,6 +2,7 @@ import { type Entry, isEligible, patchOf, withEqualPatches } from '../../../veri
 import type { Condition, StageMeasure, Term } from '../../core/run/preset.js';
 import {
   type Counted,
+  countedKey,
   derivedFrom,
   type Knowledge,
   NOTHING_LEARNED,
@@ -83,7 +84,7 @@ export function countRight(issue: ScoredIssue): number {
 
 /** The grouping key counted in the pool, by measure. */
 const COUNTS: Readonly<Record<string, Counted>> = {
-  cluster_size: 'fingerprint',
+  cluster_size: 'change',
   syntax_cluster_size: 'syntax',
   behaviour_cluster_size: 'behaviour',
   dual_agreement: 'behaviour',
@@ -183,7 +184,7 @@ export class IssueColumns {
     by: StageMeasure,
     { key, among, sign }: { key: Counted; among: Among; sign: 1 | -1 },
   ): FixedValues | GroupValues | null {
-    const keyOf = (entry: Entry): string | null => entry[key] ?? (key === 'syntax' ? entry.fingerprint : null);
+    const keyOf = (entry: Entry): string | null => countedKey(entry, key);
     const reads = by === 'dual_agreement';
     if (this.those(among).some((entry) => keyOf(entry) === null || (reads && entry.reproduction === null))) return null;
     const weights = reads ? this.of(({ reproduction }) => reproduction ?? 0) : null;

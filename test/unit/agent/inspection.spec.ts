@@ -10,6 +10,8 @@ import { ended, exited, FakeSandbox } from '../../fakes/fake-sandbox.js';
 import { FakeLlmClient, type ScriptedCompletion } from '../../fakes/fake-llm-client.js';
 import { MemoryResultStore } from '../../fakes/memory-result-store.js';
 import { lackOfVerdict } from '../../../verifiers/index.js';
+import { checkEach } from '../../fakes/suite-player.js';
+import type { ExecOutcome } from '../../../src/ports/sandbox.js';
 import { call } from '../../fixtures/agent-script.js';
 import { calculatorIssue, RIGHT } from '../../fixtures/calculator.js';
 import { runs, says, submits } from './rollout-world.js';
@@ -17,10 +19,23 @@ import { runs, says, submits } from './rollout-world.js';
 const { signal } = new AbortController();
 const LOOK: Inspection = { patch: RIGHT, question: 'Does it add?', model: 'judge', max_steps: 5, sample: 0 };
 
+const REFUSAL = 'error: calc.py: patch does not apply\n';
+
+interface Played {
+  readonly apply?: ExecOutcome;
+  readonly applies?: () => boolean;
+}
+
 /** A container in which git does as it is told, and commands are noted. */
-function world(apply = exited(0), format: FormatName = 'xml', lacking: (said: string) => string | null = () => null) {
+function world(
+  { apply = exited(0), applies = () => true }: Played = {},
+  format: FormatName = 'xml',
+  lacking: (said: string) => string | null = () => null,
+) {
   const done: string[] = [];
-  const sandbox = new FakeSandbox(({ argv, stdin }) => {
+  const sandbox = new FakeSandbox((request, session) => {
+    const { argv, stdin } = request;
+    if (argv[2]?.includes('--check') === true) return checkEach(request, session, applies, REFUSAL);
     if (argv.includes('apply')) {
       done.push(stdin === RIGHT ? 'apply' : 'something else');
       return apply;
@@ -86,7 +101,7 @@ it('goes on behind its last step, in a fresh container with the patch and all th
 });
 
 it.each(FORMAT_NAMES)('is told of a judge, not of who resolves issues: %s', async (format) => {
-  const { look, requests } = world(exited(0), format);
+  const { look, requests } = world({}, format);
   await expect(look([new SandboxLostError('asked once')])).rejects.toThrow(SandboxLostError);
   const told = JSON.stringify([requests[0]?.messages, requests[0]?.tools]);
   expect(told).toMatch(/patch that somebody else wrote/);
@@ -103,13 +118,13 @@ it('another patch, question, model or look is another one', async () => {
 });
 
 it('tells a patch that git refuses from git that did not end, without asking the model', async () => {
-  const refused = world(exited(1, '', 'error: calc.py: patch does not apply'));
+  const refused = world({ apply: exited(1, '', REFUSAL), applies: () => false });
   const rollout = await refused.look([]);
   expect(rollout).toMatchObject({
     exit_reason: 'does_not_apply',
     patch_problem: 'error: calc.py: patch does not apply',
   });
-  const late = world(ended('timed-out'));
+  const late = world({ apply: ended('timed-out') });
   await expect(late.look([])).rejects.toThrow(SandboxLostError);
   expect(late.sandbox.openNow).toBe(0);
 });
@@ -126,22 +141,22 @@ const verdict = (word: string): ScriptedCompletion =>
 
 describe('a judge that ends its look without a verdict', () => {
   it('is told once, outside what is fenced, and its next words count', async () => {
-    const { look, requests } = world(exited(0), 'xml', lackOfVerdict);
+    const { look, requests } = world({}, 'xml', lackOfVerdict);
     const rollout = await look([runs('ls'), submits, verdict('NO')]);
     expect(rollout).toMatchObject({ exit_reason: 'agent', steps: { length: 3 } });
     const told = requests[2]?.messages.at(-1)?.content ?? '';
     expect(told).toMatch(/your verdict is missing/);
     expect(told).not.toMatch(/=== OUTPUT/);
-    expect(await world(exited(0), 'xml', lackOfVerdict).look([submits, submits])).toMatchObject({
+    expect(await world({}, 'xml', lackOfVerdict).look([submits, submits])).toMatchObject({
       exit_reason: 'agent',
       steps: { length: 2 },
     });
   });
 
   it('is not told where it has said it, nor at the last of its steps', async () => {
-    expect((await world(exited(0), 'xml', lackOfVerdict).look([verdict('YES')])).steps).toHaveLength(1);
+    expect((await world({}, 'xml', lackOfVerdict).look([verdict('YES')])).steps).toHaveLength(1);
     const late = Array.from({ length: 7 }, (_, n) => runs(`ls ${n}`));
-    const rollout = await world(exited(0), 'xml', lackOfVerdict).look([...late, submits]);
+    const rollout = await world({}, 'xml', lackOfVerdict).look([...late, submits]);
     expect(rollout).toMatchObject({ steps: { length: 8 } });
     expect(rollout.steps.at(-1)?.observation).not.toMatch(/missing/);
   });
@@ -155,7 +170,7 @@ describe('a judge that ends its look without a verdict', () => {
 it('takes no verdict from a call of finish that was cut off', async () => {
   const finishes = (text: string, finish_reason: string) =>
     says('', { finish_reason, tool_calls: [{ id: 'c', name: 'finish', arguments: JSON.stringify({ result: text }) }] });
-  const { look, requests } = world(exited(0), 'tools');
+  const { look, requests } = world({}, 'tools');
   const { steps } = await look([finishes('YES, or rather', 'length'), finishes('NO', 'tool_calls')]);
   expect(steps.map(({ action }) => /YES|NO/.exec(action)?.[0])).toEqual([undefined, 'NO']);
   expect(requests[1]?.messages.at(-1)?.content).toContain('was cut off');

@@ -78,6 +78,17 @@ describe('grading', () => {
     expect(world.sandbox.opens).toBe(1 + 2);
   });
 
+  it('grades patches once that are equal after repair, and says whose text was repaired', async () => {
+    const world = new GradingWorld({ tests: honest });
+    const stub = 'diff --git a/t b/t\nindex 1..2\nBinary files a/t and b/t differ\n';
+    const { grades } = await world.grade([candidate('stub', RIGHT + stub), candidate('right', RIGHT)]);
+    expect(grades.map(({ reason }) => reason)).toEqual([
+      'all 3 tests passed (read with stub-dropped)',
+      'all 3 tests passed',
+    ]);
+    expect(world.sandbox.opens).toBe(1 + 1);
+  });
+
   it('gives 0 to a patch that is empty, refused, or does not apply, with the reason', async () => {
     const world = new GradingWorld({ tests: honest, applies: (patch) => patch !== WRONG });
     const { grades } = await world.grade([

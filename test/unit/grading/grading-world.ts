@@ -9,6 +9,7 @@ import { hiddenTests, type HiddenTests, readAnswers } from '../../../src/grading
 import { testCommand } from '../../../src/grading/test-command.js';
 import type { ExecOutcome, ExecRequest } from '../../../src/ports/sandbox.js';
 import { exited, FakeSandbox, type FakeSessionView } from '../../fakes/fake-sandbox.js';
+import { checkEach } from '../../fakes/suite-player.js';
 import { CALCULATOR, calculatorIssue } from '../../fixtures/calculator.js';
 
 /** Changes the one existing test file and adds another. */
@@ -121,6 +122,9 @@ export class GradingWorld {
     const done = this.steps.get(session) ?? [];
     this.steps.set(session, done);
     const { argv } = request;
+    if (argv[2]?.includes('--check') === true) {
+      return checkEach(request, session, this.played.applies ?? (() => true), 'error: patch failed: calc.py:1\n');
+    }
     if (argv.includes('apply')) return this.#apply(String(request.stdin), done);
     if (argv[2]?.includes('rm -rf') === true) {
       done.push(`restore ${argv.slice(5).join(' ')}`);

@@ -1,5 +1,8 @@
 import { type AbstainReason, EXECUTION_FREE, type Verdict } from '../../../src/core/run/verdict.js';
-import { describeCandidates } from '../../../src/runs/entries.js';
+import { describeCandidates, poolInput, returnedPatch } from '../../../src/runs/entries.js';
+import { Pool } from '../../../verifiers/hybrid/pool.js';
+import { findPreset } from '../../../verifiers/hybrid/presets.js';
+import { ruleOf, selectBest } from '../../../verifiers/hybrid/select.js';
 import { score, withdrawUnverified } from '../../../src/runs/score.js';
 import type { Selection } from '../../../src/core/run/run-result.js';
 import { ModelUnavailableError } from '../../../src/core/errors/unavailable.js';
@@ -36,6 +39,48 @@ describe('candidates as the hybrid sees them', () => {
       ['empty-patch'],
     ]);
     expect(described[0]?.entry.fingerprint).toBe(described[2]?.entry.fingerprint);
+  });
+
+  it('counts diffs of the same change as equal votes, and verifies each by itself', () => {
+    const head = 'diff --git a/x.py b/x.py\n--- a/x.py\n+++ b/x.py\n';
+    const diffs = [
+      `${head}@@ -3,3 +3,3 @@\n c\n-d\n+D\n e\n`,
+      `${head}@@ -2,5 +2,5 @@\n b\n c\n-d\n+D\n e\n f\n`,
+      `${head}@@ -4,1 +4,1 @@\n-d\n+D\n`,
+    ];
+    const other = `${head}@@ -2,5 +2,5 @@\n b\n-c\n+C\n d\n e\n f\n`;
+    const described = describeCandidates(
+      [...diffs, other, other].map((patch, index) => candidate(`c${String(index)}`, patch)),
+      [],
+      '',
+    );
+    const input = poolInput(calculatorIssue.instance_id, described, []);
+    const { candidate_id } = selectBest(input, ruleOf(findPreset('majority')));
+    expect(candidate_id).toBe('c0');
+    const pool = new Pool(input);
+    expect(pool.entries.map((entry) => pool.measure(entry, 'cluster_size'))).toEqual([3, 3, 3, 2, 2]);
+    expect(pool.right('c0')).toBeGreaterThan(pool.right('c3'));
+    expect(described.map(({ flags }) => flags)).toEqual([[], [], [], [], ['same-patch-as:c3']]);
+  });
+
+  it('takes a patch for what was executed, and names its repairs', () => {
+    const applied_as = { patch: RIGHT, repairs: ['crlf', 'fuzz-1'] };
+    const verdicts = [{ ...scored('a', 'reproduction', 1), evidence: { applied_as } }];
+    const candidates = [candidate('a', WRONG), candidate('b', RIGHT)];
+    const [first, second] = describeCandidates(candidates, verdicts, '');
+    expect([first?.flags, second?.flags]).toEqual([['applied:crlf', 'applied:fuzz-1'], ['same-patch-as:a']]);
+    expect(first?.entry.fingerprint).toBe(second?.entry.fingerprint);
+    const returned = (id: string): string | null =>
+      returnedPatch(candidates, verdicts, { selection: { candidate_id: id } as Selection, statement: '' });
+    expect([returned('a'), returned('b'), returned('none')]).toEqual([RIGHT, RIGHT, null]);
+  });
+
+  it('returns a patch as it was read if it had to be repaired for that', () => {
+    const stub = 'diff --git a/t b/t\nindex 1..2\nBinary files a/t and b/t differ\n';
+    const candidates = [candidate('a', RIGHT + stub)];
+    expect(describeCandidates(candidates, [], '')[0]?.flags).toEqual(['applied:stub-dropped']);
+    const selection = { candidate_id: 'a' } as Selection;
+    expect(returnedPatch(candidates, [], { selection, statement: '' })).toBe(RIGHT);
   });
 
   it('says what a patch itself may have kept from being known', () => {

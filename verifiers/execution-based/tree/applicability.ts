@@ -1,67 +1,56 @@
-import { type DistinctPatch, contextKey, type ExecutionContext, scratchDirectory } from '../execution-context.js';
 import { z } from 'zod';
 import { contentKey } from '../../../src/core/identifier.js';
-import { SandboxLostError } from '../../../src/core/errors/unavailable.js';
-import { GIT_APPLY, summaryOf } from '../../../src/core/patch/patch.js';
-import type { SandboxSession } from '../../../src/ports/sandbox.js';
-import { TreeSessions } from './tree-sessions.js';
-import { syntaxOf } from './syntax.js';
+import { readPatch, splitPatch, summaryOf } from '../../../src/core/patch/patch.js';
+import type { PatchForm } from '../../../src/core/patch/repair-patch.js';
+import type { Environment } from '../../../src/core/run/issue.js';
 import type { Candidate } from '../../../src/core/run/candidate.js';
-import type { Verdict } from '../../../src/core/run/verdict.js';
+import { AppliedForm, REGRESSION, REPRODUCTION, type Verdict } from '../../../src/core/run/verdict.js';
+import { findApplicableForms } from '../../../src/ports/applicable-form.js';
+import type { SandboxSession } from '../../../src/ports/sandbox.js';
+import { abstained, contextKey, type DistinctPatch, type ExecutionContext } from '../execution-context.js';
+import { syntaxOf } from './syntax.js';
+import type { TreeSessions } from './tree-sessions.js';
 
-export const Applicability = z.object({
+const Applicability = z.object({
   applies: z.boolean(),
+  /** Why it does not. */
   detail: z.string(),
-  /** Equal for patches that leave the changed files with the same syntax; null when unknown. */
+  /** The form that applies if the patch itself does not. */
+  repaired: AppliedForm.nullable(),
+  /** Equal for patches that leave the changed source files with the same syntax; null when unknown. */
   syntax: z.string().nullable().default(null),
 });
-export type Applicability = z.infer<typeof Applicability>;
-
-const DEADLINE_S = 300;
-const LONGEST_DETAIL = 1_000;
-/** A shell's exit code is above this when a signal ended the command. */
-const KILLED = 128;
-/** Prints one exit status per line, then the folder that patches are relative to. Nothing from the patches is executed, so all output is from git and the shell. */
-const CHECK_EACH = `
-folder=$1 count=$2 said=$3; shift 3
-mkdir -p "$said" || exit 1
-i=0
-while [ "$i" -lt "$count" ]; do
-  [ -r "$folder/$i" ] && : >"$said/$i" || exit 1
-  "$@" --check "$folder/$i" 2>"$said/$i"; echo $?
-  i=$((i+1))
-done
-git -c safe.directory='*' rev-parse --show-toplevel 2>/dev/null || :`;
+type Applicability = z.infer<typeof Applicability>;
 
 /**
- * Checks with git, in one untouched session, which source patches apply at base, and computes their syntax.
- * @param shared sessions on base to use; absent = its own
- * @returns answers by patch
+ * Asks git, in one untouched session on base, which patches apply at base and in which form, and computes the syntax of what they make
+ * of the source. Patches are asked about whole, as they are returned and graded, and without what verification sets apart.
+ * @returns answers by text
  * @throws UnavailableError when the infrastructure kept failing
  */
-export async function applicability(
+async function applicability(
   context: ExecutionContext,
-  patches: readonly string[],
+  patches: readonly SourcePatch[],
+  sessions: TreeSessions,
   signal: AbortSignal,
-  shared?: TreeSessions,
 ): Promise<ReadonlyMap<string, Applicability>> {
   const answers = new Map<string, Applicability>();
-  const waiting: string[] = [];
+  const waiting = new Map<string, SourcePatch>();
   for (const patch of patches) {
     const stored = Applicability.safeParse(await context.results.get(keyOf(context, patch)));
-    if (stored.success) answers.set(patch, stored.data);
-    else waiting.push(patch);
+    if (stored.success) answers.set(patch.form.text, stored.data);
+    else waiting.set(patch.form.text, patch);
   }
-  if (waiting.length === 0) return answers;
-  await using sessions = new TreeSessions(context, { tree: null, user: 'image', writes: [] }, signal);
-  const found = await (shared ?? sessions).use((session) => ask(session, context, waiting, signal));
-  for (const [index, patch] of waiting.entries()) {
+  if (waiting.size === 0) return answers;
+  const asked = [...waiting.values()];
+  const found = await sessions.use((session) => ask(session, context, asked, signal));
+  for (const [index, patch] of asked.entries()) {
     const answer = found[index];
     if (answer === undefined) throw new Error('each patch was asked about');
     const known = { ...answer, syntax: answer.syntax ?? null };
     // An answer is not stored if the session ended before the syntax was computed: the next attempt may succeed.
     if (answer.syntax !== undefined) await context.results.put(keyOf(context, patch), 'applicability', known);
-    answers.set(patch, known);
+    answers.set(patch.form.text, known);
   }
   return answers;
 }
@@ -71,54 +60,44 @@ type Asked = Omit<Applicability, 'syntax'> & { readonly syntax: string | null | 
 
 async function ask(
   session: SandboxSession,
-  context: ExecutionContext,
-  patches: readonly string[],
+  { issue: { environment, problem_statement: statement } }: ExecutionContext,
+  patches: readonly SourcePatch[],
   signal: AbortSignal,
 ): Promise<readonly Asked[]> {
-  // Two folders: the engine decides who owns that of the patches; git's messages need one that the user can write.
-  const [folder, said] = [scratchDirectory(context.nonce), scratchDirectory(context.nonce)];
-  const files = patches.map((content, index) => ({ path: `${folder}/${index}`, content }));
-  await session.writeFiles(files, signal);
-  const argv = ['sh', '-c', CHECK_EACH, 'sh', folder, String(patches.length), said, ...GIT_APPLY];
-  const ended = await session.exec({ argv, deadlineS: DEADLINE_S }, signal);
-  const printed = ended.stdout.split('\n');
-  const statuses = printed.slice(0, patches.length);
-  if (ended.kind !== 'exited' || ended.exitCode !== 0 || statuses.some((status) => !/^\d+$/.test(status))) {
-    throw new SandboxLostError(`git could not be asked about the patches: ${ended.stderr.slice(0, 500)}`);
-  }
-  const details: string[] = [];
-  for (const [index, status] of statuses.entries()) {
-    details.push(status === '0' ? '' : await refusal(session, Number(status), `${said}/${index}`, signal));
-  }
-  const applying = patches.filter((_, index) => statuses[index] === '0');
-  const root = printed[patches.length] || context.issue.environment.workdir;
-  const told = await syntaxOf(session, { root, patches: applying }, signal);
-  const syntax = new Map(applying.map((patch, index) => [patch, told[index]]));
-  return patches.map((patch, index) => ({
-    applies: statuses[index] === '0',
-    detail: details[index] ?? '',
-    syntax: statuses[index] === '0' ? syntax.get(patch) : null,
+  const known = new Map(patches.map(({ form, source }) => [form.text, source]));
+  const sourceOf = (text: string): string => known.get(text) ?? readSource(text, statement);
+  const textsOf = (text: string): readonly string[] =>
+    touchesHiddenPath(text, environment) ? [sourceOf(text)] : [text, sourceOf(text)];
+  const questions = patches.map(({ form }) => ({ form, textsOf }));
+  const { answers, root } = await findApplicableForms(session, questions, signal);
+  const sources = answers.map(({ form }) => (form === null ? null : sourceOf(form.text)));
+  const place = { root: root ?? environment.workdir, patches: [...new Set(sources.filter((each) => each !== null))] };
+  const told = await syntaxOf(session, place, signal);
+  const syntax = new Map(place.patches.map((source, index) => [source, told[index]]));
+  return answers.map(({ form, detail }, index) => ({
+    applies: form !== null,
+    detail,
+    repaired: form === null || form === patches[index]?.form ? null : { patch: form.text, repairs: [...form.repairs] },
+    syntax: form === null ? null : syntax.get(sources[index] ?? ''),
   }));
 }
 
-/** Why git refused a patch. @throws SandboxLostError if there is no message: then the failure was not git's */
-async function refusal(session: SandboxSession, status: number, file: string, signal: AbortSignal): Promise<string> {
-  const words = new TextDecoder().decode((await session.readFile(file, LONGEST_DETAIL, signal)) ?? new Uint8Array());
-  if (words !== '') return words;
-  if (status > KILLED) return `git ended with ${status}`;
-  throw new SandboxLostError(`git could not be asked about a patch: it ended with ${status} and said nothing`);
+/** Whether a patch changes a file that verification does not see; grading does. */
+function touchesHiddenPath(text: string, { hidden_paths: hidden, workdir }: Environment): boolean {
+  if (hidden.length === 0) return false;
+  const patch = readPatch(text);
+  const isHidden = (path: string): boolean =>
+    hidden.some((each) => [path, `${workdir}/${path}`].some((own) => own === each || own.startsWith(`${each}/`)));
+  return patch.kind === 'ok' && patch.files.some(({ paths }) => paths.some(isHidden));
 }
 
-function keyOf(context: ExecutionContext, patch: string): string {
-  return contentKey({ kind: 'applicability', asked: 5, ...contextKey(context), patch });
+function readSource(text: string, statement: string): string {
+  const patch = readPatch(text, statement);
+  return patch.kind === 'ok' ? splitPatch(patch).source : '';
 }
 
-/** Patches that apply at base, and verdicts for the others. */
-export interface Applicable {
-  readonly patches: readonly DistinctPatch[];
-  readonly rejected: readonly Verdict[];
-  /** Syntax by candidate, see Applicability; candidates with unknown syntax are omitted. */
-  readonly syntax: ReadonlyMap<string, string>;
+function keyOf(context: ExecutionContext, { form: { text, repairs }, source }: SourcePatch): string {
+  return contentKey({ kind: 'applicability', asked: 6, ...contextKey(context), patch: text, repairs, source });
 }
 
 export interface Unverifiable {
@@ -127,45 +106,100 @@ export interface Unverifiable {
   readonly detail: string;
 }
 
-/**
- * Groups the candidates by the source patch to execute, in order of first appearance.
- * @param statement of the issue
- */
-export function distinctPatches(
+/** A patch as it was read, and its part that verification applies. */
+interface SourcePatch {
+  readonly form: PatchForm;
+  readonly source: string;
+  readonly fingerprint: string;
+}
+
+export interface Verifiable extends SourcePatch {
+  readonly candidateId: string;
+}
+
+/** @param statement of the issue */
+export function verifiablePatches(
   candidates: readonly Candidate[],
   statement: string,
-): {
-  readonly patches: readonly DistinctPatch[];
-  readonly unverifiable: readonly Unverifiable[];
-} {
-  const groups = new Map<string, { source: string; ids: string[] }>();
+): { readonly verifiable: readonly Verifiable[]; readonly unverifiable: readonly Unverifiable[] } {
+  const verifiable: Verifiable[] = [];
   const unverifiable: Unverifiable[] = [];
   for (const candidate of candidates) {
     const { candidate_id: candidateId } = candidate;
     const parsed = summaryOf(candidate, statement);
     if (parsed.kind === 'refused') {
       unverifiable.push({ candidateId, reason: 'refused-patch', detail: `${parsed.reason}: ${parsed.detail}` });
-      continue;
-    }
-    if (parsed.kind === 'empty') {
+    } else if (parsed.kind === 'empty') {
       unverifiable.push({ candidateId, reason: 'no-source-change', detail: 'the patch is empty' });
-      continue;
-    }
-    const { source, setApart, fingerprint: key } = parsed;
-    if (source === '') {
-      const names = setApart.slice(0, 5).map(({ path }) => path);
+    } else if (parsed.source === '') {
+      const names = parsed.setApart.slice(0, 5).map(({ path }) => path);
       const detail = `the patch changes only tests or runner configuration: ${names.join(', ')}`;
       unverifiable.push({ candidateId, reason: 'no-source-change', detail });
-      continue;
+    } else {
+      const { source, fingerprint } = parsed;
+      verifiable.push({ candidateId, form: parsed, source, fingerprint });
     }
-    const group = groups.get(key);
-    if (group === undefined) groups.set(key, { source, ids: [candidateId] });
-    else group.ids.push(candidateId);
   }
-  const patches = [...groups.values()].map(({ source, ids }) => ({
-    representative: ids[0] ?? '',
-    candidateIds: ids,
-    source,
-  }));
-  return { patches, unverifiable };
+  return { verifiable, unverifiable };
+}
+
+/** Patches that apply at base, and verdicts for the others. */
+export interface Applicable {
+  readonly patches: readonly DistinctPatch[];
+  readonly rejected: readonly Verdict[];
+  /** Syntax by candidate, see applicability; candidates with unknown syntax are omitted. */
+  readonly syntax: ReadonlyMap<string, string>;
+  /** By candidate; candidates whose own patch applies are omitted. */
+  readonly repaired: ReadonlyMap<string, AppliedForm>;
+}
+
+/**
+ * Groups the candidates by the source patch to execute, in order of first appearance.
+ * @param sessions on base
+ * @throws UnavailableError when the infrastructure kept failing
+ */
+export async function splitByApplicability(
+  context: ExecutionContext,
+  verifiable: readonly Verifiable[],
+  sessions: TreeSessions,
+  signal: AbortSignal,
+): Promise<Applicable> {
+  const answers = await applicability(context, verifiable, sessions, signal);
+  const answered = verifiable.flatMap((patch) => {
+    const answer = answers.get(patch.form.text);
+    return answer === undefined ? [] : [{ ...patch, answer }];
+  });
+  const rejected = answered.flatMap(({ candidateId, answer: { applies, detail } }) =>
+    applies
+      ? []
+      : [REGRESSION, REPRODUCTION].flatMap(({ name }) =>
+          abstained([{ candidateIds: [candidateId] }], name, 'does-not-apply', detail),
+        ),
+  );
+  const applying = answered.filter(({ answer }) => answer.applies);
+  return {
+    patches: distinctSources(applying, context.issue.problem_statement),
+    rejected,
+    syntax: new Map(
+      applying.flatMap(({ candidateId, answer: { syntax } }) => (syntax === null ? [] : [[candidateId, syntax]])),
+    ),
+    repaired: new Map(
+      applying.flatMap(({ candidateId, answer: { repaired } }) => (repaired === null ? [] : [[candidateId, repaired]])),
+    ),
+  };
+}
+
+function distinctSources(
+  applying: readonly (Verifiable & { readonly answer: Applicability })[],
+  statement: string,
+): readonly DistinctPatch[] {
+  const groups = new Map<string, DistinctPatch & { readonly candidateIds: string[] }>();
+  for (const { candidateId, answer, ...own } of applying) {
+    const repaired = answer.repaired === null ? null : summaryOf(answer.repaired, statement);
+    const { source, fingerprint } = repaired?.kind === 'ok' ? repaired : own;
+    const group = groups.get(fingerprint);
+    if (group !== undefined) group.candidateIds.push(candidateId);
+    else groups.set(fingerprint, { representative: candidateId, source, candidateIds: [candidateId] });
+  }
+  return [...groups.values()];
 }

@@ -150,7 +150,7 @@ export async function setFilesOfImageApart(
 }
 
 function fingerprintOf(files: readonly PatchFile[]): string {
-  return fingerprint({ kind: 'ok', files: files.map((file) => ({ ...file, role: 'source' })) });
+  return fingerprint({ files: files.map((file) => ({ ...file, role: 'source' })) });
 }
 
 async function findFilesOfImage(

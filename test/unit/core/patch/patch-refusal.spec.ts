@@ -102,7 +102,6 @@ describe('headers that git reads in a way of its own', () => {
       `diff --git a/l b/l\nnew file mode 120000\n${(GIT + NAMES + HUNK).replaceAll('src/x.py', 'tests/t.py')}\n--- a/l\n+++ b/l\n@@ -0,0 +1 @@\n+/etc\n`,
     ],
     ['a hunk header without numbers', `${GIT}${NAMES}@@ ... @@\n-a\n+b\n`],
-    ['an empty line of CRLF text without its blank', `${GIT}${NAMES}@@ -1,2 +1,2 @@\n\r\n-two\r\n+TWO\r\n`],
   ])('%s is refused', (_name, patch) => {
     expect(readPatch(patch)).toMatchObject({ kind: 'refused', reason: 'unparsable' });
   });

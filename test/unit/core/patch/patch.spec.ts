@@ -94,13 +94,13 @@ describe('reading a patch', () => {
       'ok',
     ],
     ['binary contents', 'diff --git a/x b/x\nindex 1..2 100644\nGIT binary patch\nliteral 3\nKcmb=\n\n', 'ok'],
-    ['binary files without contents', 'diff --git a/x b/x\nindex 1..2\nBinary files a/x and b/x differ\n', 'ok'],
+    ['binary files without contents', 'diff --git a/x b/x\nindex 1..2\nBinary files a/x and b/x differ\n', 'refused'],
     ['a text that is CRLF throughout', EDIT.replaceAll('\n', '\r\n'), 'ok'],
     ['dates behind the names', EDIT.slice(EDIT.indexOf('---')).replaceAll('.py\n', '.py\t2020-01-01 00:00:00\n'), 'ok'],
     ['a byte-order mark before it', `\ufeff${EDIT}`, 'ok'],
     ['a fence around it', `\`\`\`diff\n${EDIT}\`\`\`\n`, 'ok'],
     ['prose', 'I would change the sign.', 'refused'],
-    ['a hunk that is cut off', EDIT.slice(0, -8), 'refused'],
+    ['a hunk that is cut off in its change', EDIT.slice(0, EDIT.indexOf('+TWO')), 'refused'],
     ['a hunk with too many lines', `${HEAD}@@ -1 +1 @@\n-a\n+b\n+c\n`, 'ok'],
     ['a hunk without a file', '@@ -1 +1 @@\n-a\n+b\n', 'refused'],
   ])('%s', (_name, given, kind) => {
@@ -314,7 +314,9 @@ describe('patches that real agents wrote', () => {
       .split('\n')
       .filter(Boolean)
       .map((line): ParsedPatch => readPatch((JSON.parse(line) as { patch: string }).patch))
-      .filter(({ kind }) => kind === 'refused');
-    expect(refused).toEqual([]);
+      .flatMap((patch) => (patch.kind === 'refused' ? [patch.detail] : []));
+    // Two patches of the first pool are nothing else.
+    const stubs = /^it consists of binary files without their data/;
+    expect(refused.filter((detail) => !stubs.test(detail))).toEqual([]);
   });
 });

@@ -118,7 +118,7 @@ describe('P(right) without labels', () => {
       instanceId: 'i',
       entries: [...first, ...told, entryOf('h', { fingerprint: 'h', told: true })],
     });
-    expect(pool.entries.map((entry) => pool.count(entry, 'fingerprint'))).toEqual([2, 2, 1, 1, 1, 2, 2, 1]);
+    expect(pool.entries.map((entry) => pool.count(entry, 'change'))).toEqual([2, 2, 1, 1, 1, 2, 2, 1]);
   });
 
   it('rises more by an equal patch of another agent than by one more of the same', () => {
