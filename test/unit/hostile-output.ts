@@ -13,7 +13,7 @@ import { isAnsweredFor, kindOnBase, raisedBy } from '../../verifiers/execution-b
 import { readCalls } from '../../verifiers/execution-based/generated/traced-example.js';
 import { compare, DriverReports } from '../../verifiers/execution-based/generated/run-batch.js';
 import { readRecord } from '../../verifiers/execution-based/existing/run-record.js';
-import { LOG_FORMATS, type LogFormat } from '../../verifiers/execution-based/reports/log-formats.js';
+import { LOG_FORMATS, type LogFormat, readLog } from '../../verifiers/execution-based/reports/log-formats.js';
 import { readReport, readReportAs } from '../../verifiers/execution-based/reports/test-report.js';
 import type { LinearCase } from '../fixtures/linear-time.js';
 
@@ -23,8 +23,8 @@ const PIECE = 64;
 function logCases(formats: readonly LogFormat[], words: readonly string[]): readonly LinearCase[] {
   const read = (log: string): unknown =>
     formats.map((format) => {
-      const tests = LOG_FORMATS[format].read(log);
-      return [tests.statusOf('a[b'), tests.statusOf('a "')];
+      const tests = readLog(format, Buffer.from(log));
+      return [tests?.statusOf('a[b'), tests?.statusOf('a "')];
     });
   return [[`logs of the formats ${formats.join(', ')}`, read, words]];
 }

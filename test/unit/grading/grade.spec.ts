@@ -7,6 +7,7 @@ import { calcPatch, candidate, RIGHT, WRONG } from '../../fixtures/calculator.js
 import { CALC, GradingWorld, pytest, ROW, TEST_PATCH } from './grading-world.js';
 
 const MINUS = 'tests/test_more.py::test_minus';
+const ZERO = `${CALC}test_zero`;
 const ALL = { [`${CALC}test_zero`]: 'PASSED', [`${CALC}test_sum`]: 'PASSED', [MINUS]: 'PASSED' };
 const SOME = { ...ALL, [MINUS]: 'FAILED' };
 const BASE = { ...ALL, [`${CALC}test_sum`]: 'FAILED', [MINUS]: 'FAILED' };
@@ -123,6 +124,23 @@ describe('grading', () => {
       resolved: false,
       reason: expect.stringContaining('missing') as string,
     });
+  });
+
+  it('maintains a PASS_TO_PASS test that is skipped, also on base', async () => {
+    const skipping = pytest({ ...ALL, [ZERO]: 'SKIPPED' });
+    expect(await ending(skipping)).toMatchObject({ resolved: true });
+    const graded = await new GradingWorld({ tests: () => skipping }).grade([candidate('a', RIGHT)]);
+    expect(graded.leftOut).toEqual([]);
+  });
+
+  it.each([
+    ['./gradlew test', '> Task :a:test FAILED\nA > adds FAILED\n'],
+    ['mvn test', '[ERROR] A.adds:3 no\n[INFO] BUILD FAILURE\n'],
+    ['npx jest', '  ✕ adds\n  ● Test suite failed to run\n'],
+  ])('requires tests that %s did not reach on base', async (command, log) => {
+    const row = { ...ROW, FAIL_TO_PASS: ['adds'], PASS_TO_PASS: ['net'] };
+    const { leftOut } = await new GradingWorld({ tests: () => exited(1, log) }).grade([], { row, command });
+    expect(leftOut).toEqual([]);
   });
 
   it('believes a log only as far as the exit code agrees', async () => {

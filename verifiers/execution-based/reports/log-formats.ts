@@ -44,7 +44,7 @@ const ONE: Exits = [1, 1];
 /** Of runners that count failures, or are started by `make` and scripts. */
 const ANY: Exits = [1, 255];
 
-export const LOG_FORMATS = {
+const FORMATS = {
   pytest: {
     read: parsePytestLog,
     exits: ONE,
@@ -118,9 +118,10 @@ export const LOG_FORMATS = {
 } as const satisfies Readonly<Record<string, Format>>;
 
 /** How to read the log of a test command. */
-export type LogFormat = keyof typeof LOG_FORMATS;
+export type LogFormat = keyof typeof FORMATS;
 
-const FORMATS = Object.entries<Format>(LOG_FORMATS) as readonly (readonly [LogFormat, Format])[];
+export const LOG_FORMATS: Readonly<Record<LogFormat, Format>> = FORMATS;
+
 const PREFIX = 'parse_';
 
 /** Names of parsers in full. */
@@ -129,13 +130,14 @@ export function parserNames(names = ''): readonly string[] {
 }
 
 const BY_NAME: ReadonlyMap<string, LogFormat> = new Map(
-  FORMATS.flatMap(([format, { sweBench, sweRebench, multi = '' }]) =>
-    [
-      format,
-      ...parserNames(sweBench),
-      ...parserNames(sweRebench),
-      ...multi.split(' ').filter((name) => name !== ''),
-    ].map((name) => [name, format] as const),
+  (Object.entries(LOG_FORMATS) as readonly (readonly [LogFormat, Format])[]).flatMap(
+    ([format, { sweBench, sweRebench, multi = '' }]) =>
+      [
+        format,
+        ...parserNames(sweBench),
+        ...parserNames(sweRebench),
+        ...multi.split(' ').filter((name) => name !== ''),
+      ].map((name) => [name, format] as const),
   ),
 );
 

@@ -125,7 +125,7 @@ function readFrom(log: string, start: number, reader: CaseReader): number {
       at = end;
     }
   } catch (error) {
-    if (!(error instanceof NoReportError)) throw error;
+    if (!(error instanceof NoReportError || error instanceof TooMuchError)) throw error;
     const fault = log.indexOf('>', at);
     at = fault === -1 ? log.length : fault + 1;
   }

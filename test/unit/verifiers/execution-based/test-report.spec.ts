@@ -118,6 +118,16 @@ describe('what runners print', () => {
     });
   });
 
+  it('is read where cargo prints a result after the output of its test, of which a failure counts', () => {
+    const stdout =
+      'test a ... hello\nok\ntest b ... \nok\nFAILED\ntest c ... ok\n\nfailures:\n    c\n\ntest result: FAILED.\n';
+    expect([...readReport({ junit: null, stdout })]).toEqual([
+      ['a', 'passed'],
+      ['b', 'failed'],
+      ['c', 'failed'],
+    ]);
+  });
+
   it('is read where it is of cargo', () => {
     const printed = 'running 3 tests\ntest a::b ... ok\ntest a::c ... FAILED\ntest d ... ignored\n';
     expect(of(printed)).toEqual({ 'a::b': 'passed', 'a::c': 'failed', d: 'skipped' });
