@@ -85,7 +85,7 @@ describe('the format of the log', () => {
   it.each([
     ['parse_log_cobol', './run.sh', /install_config\.log_parser.*"parse_log_cobol"/],
     ['parse_log_pytest_x', 'make check', /install_config\.log_parser.*"parse_log_pytest_x"/],
-    ['parse_log_cobol', 'make # log: tap', /install_config\\.log_parser/],
+    ['parse_log_cobol', 'make # log: tap', /install_config\.log_parser/],
     [undefined, './run.sh', /does not say which program runs the tests/],
   ])('is an error instead of pytest for %s and %s', async (parser, own, message) => {
     const tests = await hiddenTestsIn(row(parser, own));
