@@ -55,9 +55,15 @@ export function problemOf(error: unknown): Problem {
     const status = STATUS_BY_CODE.get(error.code) ?? fallback;
     return { ...problem(status, error.message, error.code), next: error.next, ...errorsOf(error) };
   }
-  if (error instanceof HttpException) return problem(error.getStatus(), error.message);
+  if (error instanceof HttpException) return { ...problem(error.getStatus(), error.message), ...nextIn(error) };
   return problem(HttpStatus.INTERNAL_SERVER_ERROR, 'Internal error; see the service’s log.', 'internal');
 }
+
+function nextIn(error: HttpException): Pick<Problem, 'next'> {
+  return WithNext.safeParse(error.getResponse()).data ?? {};
+}
+
+const WithNext = z.object({ next: z.string() });
 
 function errorsOf({ message, place: { file, field = '' } }: BestkError): Pick<Problem, 'errors'> {
   if (field === '' || file !== undefined) return {};

@@ -79,8 +79,8 @@ function prepare(app: NestApplication, options: ServeOptions, auditor: Auditor):
     auditor.refused(refused);
   }))
     app.use(step);
-  app.useBodyParser('raw', { type: isRunRequest, limit: MAX_BODY_BYTES });
-  app.useBodyParser('json', { limit: MAX_SMALL_BODY_BYTES, verify: requireReadable });
+  app.useBodyParser('raw', { type: isRunRequest, limit: MAX_BODY_BYTES, inflate: false });
+  app.useBodyParser('json', { limit: MAX_SMALL_BODY_BYTES, verify: requireReadable, inflate: false });
   app.useGlobalPipes(new RequestPipe());
   app.useGlobalFilters(new ProblemFilter(options.logger, hider(options.secrets)));
   app.useGlobalInterceptors(new AuditInterceptor((request) => auditor.note(request)));

@@ -166,6 +166,8 @@ export interface ReportWish {
   readonly title: string;
   /** Names separated by commas, or `all`; null = every preset with scores. */
   readonly presets: string | null;
+  /** Whether the upload is compressed. */
+  readonly gzip: boolean;
 }
 
 export const ReportMade = ReportSummary.pick({ id: true, title: true }).extend({

@@ -23,7 +23,8 @@ export interface ReportJob {
 }
 
 const LONGEST_MS = 600_000;
-const LARGEST_UPLOAD = 1024 ** 3;
+/** Limit of an upload's bytes, as sent and decompressed. */
+export const LARGEST_UPLOAD = 1024 ** 3;
 
 /** Makes each report in a thread: it reads hundreds of runs and a million labels, and computes for seconds. */
 export class ThreadedReports extends ReportMaker {
@@ -40,7 +41,7 @@ export class ThreadedReports extends ReportMaker {
   }
 
   override make(upload: AsyncIterable<Uint8Array>, wish: ReportWish, left: AbortSignal): Promise<ReportMade> {
-    const received = { upload, name: 'labels.jsonl', largest: LARGEST_UPLOAD, room: this.room };
+    const received = { upload, gzip: wish.gzip, largest: LARGEST_UPLOAD, room: this.room };
     return withUpload(received, left, (file, _folder, stop) =>
       this.threads.run({ file, wish, place: this.place }, stop),
     );

@@ -6,6 +6,7 @@ import { pipeline } from 'node:stream/promises';
 import { BadInputError } from '../../core/errors/errors.js';
 import { type Level, MachineLowError } from '../../core/errors/unavailable.js';
 import { rawLines } from '../../io/records/records.js';
+import { unpacked } from '../../io/saved-runs/saved-files.js';
 import { SavedLine } from '../../io/saved-runs/saved-records.js';
 import type { ReadBounds } from '../../io/saved-runs/saved-run.js';
 import type { HostResources } from '../../ports/sandbox.js';
@@ -28,8 +29,8 @@ export const LONGEST_REASON = 1_000;
 /** A request body that is being received. */
 export interface Received {
   readonly upload: AsyncIterable<Uint8Array>;
-  /** Name of the file it is written to. */
-  readonly name: string;
+  /** Whether it is compressed; it is stored as it arrives. */
+  readonly gzip: boolean;
   /** Maximum size in bytes. */
   readonly largest: number;
   readonly room: HostResources;
@@ -58,8 +59,8 @@ export async function withUpload<Made>(
     });
   }, LOOK_EVERY_MS);
   try {
-    const file = join(folder, received.name);
-    await pipeline(limited(received, full.signal), createWriteStream(file));
+    const file = join(folder, received.gzip ? 'upload.jsonl.gz' : 'upload.jsonl');
+    await pipeline(limited(received, full.signal), createWriteStream(file, { mode: 0o600 }));
     return await work(file, folder, AbortSignal.any([left, full.signal]));
   } catch (error) {
     throw (error as { code?: unknown } | null)?.code === 'ENOSPC' ? new MachineLowError(FULL) : error;
@@ -76,6 +77,19 @@ async function* limited({ upload, largest }: Received, full: AbortSignal): Async
     size += chunk.length;
     if (size > largest) throw new BadInputError(`is larger than ${largest / 1024 ** 3} GiB; send it in parts.`, BODY);
     yield chunk;
+  }
+}
+
+/**
+ * The content of a stored upload, decompressed while it is read.
+ * @param most limit of the decompressed bytes
+ * @throws BadInputError for a damaged archive, or a larger one
+ */
+export async function* readUpload(file: string, most: number): AsyncGenerator<Uint8Array> {
+  try {
+    yield* unpacked(file, most);
+  } catch (error) {
+    throw new BadInputError(`cannot be unpacked: ${(error as Error).message}`, BODY);
   }
 }
 

@@ -18,7 +18,6 @@ import { filtered } from '../../io/datasets/filter.js';
 import { imageTemplates } from '../../io/datasets/rows.js';
 import { readAllTests } from '../../io/inputs/candidates.js';
 import { ImportedFolder } from '../../io/saved-runs/imported-folder.js';
-import { unpacked } from '../../io/saved-runs/saved-files.js';
 import { UPLOAD_BOUNDS } from '../../io/saved-runs/saved-run.js';
 import type { HostResources } from '../../ports/sandbox.js';
 import { writeImport } from '../../reports/write-import.js';
@@ -31,7 +30,15 @@ import {
 } from '../../runs/benchmark-service.js';
 import type { RunChecks } from '../../runs/check-request.js';
 import type { Accept } from '../../runs/run-intake.js';
-import { BODY, LONGEST_REASON, NAMED, type UploadedLine, uploadedLines, withUpload } from './upload-folder.js';
+import {
+  BODY,
+  LONGEST_REASON,
+  NAMED,
+  readUpload,
+  type UploadedLine,
+  uploadedLines,
+  withUpload,
+} from './upload-folder.js';
 
 const MOST_RUNS = 100_000;
 const MOST_SEALED = 256 * 1024 ** 2;
@@ -86,9 +93,8 @@ export class UploadedBenchmarks extends BenchmarkIntake {
     wish: BenchmarkWish,
     left: AbortSignal,
   ): Promise<BenchmarkAccepted> {
-    const name = wish.gzip ? 'upload.jsonl.gz' : 'upload.jsonl';
-    const { key, submitter } = wish;
-    const received = { upload, name, largest: UPLOAD_BOUNDS.total, room: this.room };
+    const { key, submitter, gzip } = wish;
+    const received = { upload, gzip, largest: UPLOAD_BOUNDS.total, room: this.room };
     const { id, isNew, rejected } = await withUpload(received, left, (file, folder, stop) =>
       this.taker({ file, folder, wish: { key, submitter } }, stop),
     );
@@ -229,7 +235,7 @@ async function sortUpload(upload: string, folder: string): Promise<Sorted> {
     await part.write(`${text}\n`);
   };
   let bench: SentBench | null = null;
-  for await (const { text, value, line } of uploadedLines(readable(upload), UPLOAD_BOUNDS)) {
+  for await (const { text, value, line } of uploadedLines(readUpload(upload, UPLOAD_BOUNDS.total), UPLOAD_BOUNDS)) {
     hash.update(text).update('\n');
     if (bench === null) bench = readSentBench(value);
     else await write(...placeOf(bench, { text, value, line }));
@@ -246,14 +252,6 @@ async function sortUpload(upload: string, folder: string): Promise<Sorted> {
 }
 
 const ROWS = 'rows';
-
-async function* readable(file: string): AsyncGenerator<Uint8Array> {
-  try {
-    yield* unpacked(file, UPLOAD_BOUNDS.total);
-  } catch (error) {
-    throw new BadInputError(`cannot be unpacked: ${(error as Error).message}`, BODY);
-  }
-}
 
 /** The file that a line goes to, and the text to write. */
 function placeOf(bench: SentBench, { text, value, line: at }: UploadedLine): [string, string] {
@@ -292,7 +290,7 @@ class Part {
   }
 
   async flush(): Promise<void> {
-    await appendFile(this.path, this.unwritten);
+    await appendFile(this.path, this.unwritten, { mode: 0o600 });
     this.unwritten = '';
   }
 }

@@ -87,8 +87,7 @@ export class UploadedRuns extends RescoreIntake {
   }
 
   override take(upload: AsyncIterable<Uint8Array>, wish: RescoreWish, left: AbortSignal): Promise<TakenIn> {
-    const name = wish.gzip ? 'upload.jsonl.gz' : 'upload.jsonl';
-    const received = { upload, name, largest: UPLOAD_BOUNDS.total, room: this.room };
+    const received = { upload, gzip: wish.gzip, largest: UPLOAD_BOUNDS.total, room: this.room };
     return withUpload(received, left, (file, folder, stop) =>
       this.taker({ file, folder: join(folder, 'imported'), wish }, stop),
     );

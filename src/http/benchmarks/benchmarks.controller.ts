@@ -14,7 +14,7 @@ import {
   BenchmarkService,
   type BenchmarkView,
 } from '../../runs/benchmark-service.js';
-import { leftBy } from '../guard/bodies.js';
+import { isGzipUpload, leftBy } from '../guard/bodies.js';
 import { callerOf } from '../guard/caller.js';
 import { IDEMPOTENT, json, KnownRunId, type Operation, pageQuery, runKey } from '../runs/run-views.js';
 import { Audited } from '../ops/audit.js';
@@ -83,7 +83,7 @@ export class BenchmarksController {
     @Res({ passthrough: true }) response: Response,
   ): Promise<BenchmarkAccepted> {
     const owner = callerOf(request).key?.name;
-    const wish = { key: runKey(idempotencyKey, owner ?? null), gzip: request.is('application/gzip') !== false };
+    const wish = { key: runKey(idempotencyKey, owner ?? null), gzip: isGzipUpload(request) };
     const accepted = await this.intake.take(request, { ...wish, submitter: owner ?? '' }, leftBy(response));
     response.location(`/v1/benchmarks/${accepted.id}`);
     return accepted;

@@ -31,8 +31,6 @@ const LINGER_MS = 5_000;
 /** A client that sends nothing for this long is considered gone. */
 const SILENT_MS = 10_000;
 
-/** Largest expansion: 258 bytes from two bits (RFC 1951). */
-const DEFLATE_GROWTH = 1_032;
 /** Memory overhead of a chunk of a body, which is an object. */
 const PIECE_BYTES = 256;
 /** A body with more chunks than `most` must average at least `bytes` per chunk. */
@@ -97,6 +95,47 @@ export function requireKnownType(uploads: Uploads) {
   };
 }
 
+/** Codings of a body that is not compressed. */
+const UNCOMPRESSED: ReadonlySet<string> = new Set(['', 'identity']);
+const GZIP: ReadonlySet<string> = new Set(['gzip', 'x-gzip']);
+const GZIP_TYPE = 'application/gzip';
+
+function contentEncodingOf({ headers }: Request): string {
+  return (headers['content-encoding'] ?? '').trim().toLowerCase();
+}
+
+/**
+ * Answers 415 to a compressed body before a byte of it is decompressed. Uploads may be compressed once, with gzip: they are
+ * stored as they arrive, and decompressed while they are read, in a thread.
+ */
+export function refuseCompressedBodies(uploads: Uploads) {
+  return (request: Request, response: Response, next: NextFunction): void => {
+    const encoding = contentEncodingOf(request);
+    const isUpload = uploads.has(pathOf(request));
+    const isAccepted = isUpload && GZIP.has(encoding) && request.is(GZIP_TYPE) === false;
+    if (UNCOMPRESSED.has(encoding) || isAccepted) {
+      next();
+      return;
+    }
+    response.set('Accept-Encoding', isUpload ? 'gzip, identity' : 'identity');
+    next(new UnsupportedMediaTypeException(isUpload ? WRONG_UPLOAD_ENCODING : COMPRESSED));
+  };
+}
+
+const COMPRESSED = {
+  message: 'The body is compressed, and only uploads may be.',
+  next: 'Send it uncompressed, without Content-Encoding.',
+};
+const WRONG_UPLOAD_ENCODING = {
+  message: 'The body of an upload may only be compressed once, with gzip.',
+  next: 'Send it with Content-Encoding: gzip, or uncompressed, without Content-Encoding.',
+};
+
+/** Whether the body of an upload is compressed, by its type or its coding. */
+export function isGzipUpload(request: Request): boolean {
+  return request.is(GZIP_TYPE) !== false || GZIP.has(contentEncodingOf(request));
+}
+
 /**
  * Answers 413 to a JSON body whose declared length is too large, before it arrives, and 503 with Retry-After if the bytes
  * held in memory would exceed the limit for all callers or for its sender. Only received bytes count, so that announcing a
@@ -122,12 +161,9 @@ export function limitHeldBodies(uploads: Uploads, most = MOST_HELD) {
       return;
     }
     const name = nameOf(callerOf(request));
-    const growth = growthOf(request.headers['content-encoding']);
     let own = 0;
     const take = (chunk: Buffer): void => {
-      const most = Math.max(0, MAX_BODY_BYTES - own);
-      const unpacked = growth === 1 ? chunk.length : Math.min(most, chunk.length * growth);
-      const bytes = unpacked + PIECE_BYTES;
+      const bytes = chunk.length + PIECE_BYTES;
       own += bytes;
       if (hold(name, bytes)) return;
       if (!response.headersSent) response.set('Retry-After', '1');
@@ -140,12 +176,6 @@ export function limitHeldBodies(uploads: Uploads, most = MOST_HELD) {
     });
     next();
   };
-}
-
-/** Largest expansion of a byte of a compressed body. */
-function growthOf(encoding: string | undefined): number {
-  if (encoding === undefined || encoding === 'identity') return 1;
-  return encoding === 'gzip' || encoding === 'deflate' ? DEFLATE_GROWTH : Infinity;
 }
 
 /** Sends the problem, unless an answer has begun, and closes the connection without waiting for the rest of the body. */

@@ -4,7 +4,7 @@ import { operations } from '../openapi/operations.js';
 import { REPORT_TYPES } from '../reports/reports.controller.js';
 import { UPLOAD_TYPES } from '../runs/runs.controller.js';
 import { admit, identify, refuseForeignPages, limitRate } from './caller.js';
-import { endLeftBodies, limitHeldBodies, requireKnownType, type Uploads } from './bodies.js';
+import { endLeftBodies, limitHeldBodies, refuseCompressedBodies, requireKnownType, type Uploads } from './bodies.js';
 import { noteRefusals, type RefusedRequest } from '../ops/audit.js';
 
 const UPLOADS: Uploads = new Map([
@@ -36,6 +36,7 @@ export function guard({ apiKeys, rateLimit }: GuardOptions, refused: Refused): r
     refuseForeignPages(hasKeys),
     admit(apiKeys),
     requireKnownType(UPLOADS),
+    refuseCompressedBodies(UPLOADS),
     limitHeldBodies(UPLOADS),
   ];
 }

@@ -5,7 +5,7 @@ import { identifier } from '../../core/identifier.js';
 import { RunNotFoundError } from '../../core/errors/errors.js';
 import { type ReportMade, ReportMaker } from '../../runs/run-intake.js';
 import { ReportStore, ReportSummary } from '../../ports/benchmark-store.js';
-import { leftBy } from '../guard/bodies.js';
+import { isGzipUpload, leftBy } from '../guard/bodies.js';
 import { json, type Operation, pageQuery, RunId } from '../runs/run-views.js';
 import { Audited } from '../ops/audit.js';
 
@@ -43,7 +43,11 @@ export class ReportsController {
     @Query({ schema: ReportQuery }) { title, presets }: ReportQuery,
     @Res({ passthrough: true }) response: Response,
   ): Promise<ReportMade> {
-    const made = await this.maker.make(request, { title, presets: presets ?? null }, leftBy(response));
+    const made = await this.maker.make(
+      request,
+      { title, presets: presets ?? null, gzip: isGzipUpload(request) },
+      leftBy(response),
+    );
     response.location(`/v1/reports/${made.id}`);
     return made;
   }

@@ -7,7 +7,7 @@ import { type Estimate, estimateAll } from '../../runs/estimate.js';
 import { RescoreIntake, RunIntake, type TakenIn, presetsForRuns, RescoreRun } from '../../runs/run-intake.js';
 import { RunDependenciesFactory } from '../../runs/run-dependencies.js';
 import { RunService } from '../../runs/run-service.js';
-import { leftBy } from '../guard/bodies.js';
+import { isGzipUpload, leftBy } from '../guard/bodies.js';
 import { callerOf } from '../guard/caller.js';
 import { EventStreams, LAST_EVENT_ID } from '../event-streams.js';
 import {
@@ -142,7 +142,7 @@ export class RescoresController {
     @Res({ passthrough: true }) response: Response,
   ): Promise<TakenIn> {
     const { verifiers = null, preset, min_confidence = null, image = null } = query;
-    const wish = { verifiers, rule: { preset, min_confidence }, image, gzip: request.is('application/gzip') !== false };
+    const wish = { verifiers, rule: { preset, min_confidence }, image, gzip: isGzipUpload(request) };
     return this.intake.take(request, { ...wish, submitter: callerOf(request).key?.name ?? '' }, leftBy(response));
   }
 }

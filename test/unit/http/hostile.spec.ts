@@ -1,5 +1,3 @@
-import { promisify } from 'node:util';
-import { gzip, gzipSync } from 'node:zlib';
 import { STATED } from '../../../verifiers/hybrid/evidence.js';
 import { BadInputError } from '../../../src/core/errors/errors.js';
 import { StoreUnavailableError } from '../../../src/core/errors/unavailable.js';
@@ -194,20 +192,6 @@ describe('hostile bodies', () => {
 
   it('takes a body of 10 MB', async () => {
     expect((await post(patched('x'.repeat(10_000_000)))).status).toBe(202);
-  });
-
-  it('unpacks a packed body, and no more of it than may be sent', async () => {
-    const send = (body: Buffer, encoding: string): Promise<Response> => {
-      const headers = { 'content-type': 'application/json', 'content-encoding': encoding };
-      return fetch(`${server.url}/v1/runs`, { method: 'POST', body: new Uint8Array(body), headers });
-    };
-    expect((await send(gzipSync(patched('x')), 'gzip')).status).toBe(202);
-    // Beside the loop, which is the server's, too: held for five seconds, a kept connection ends under the next request.
-    const bomb = await promisify(gzip)(Buffer.alloc(300 * 1024 * 1024, ' '));
-    expect(bomb.length).toBeLessThan(1024 * 1024);
-    expect((await problem(send(bomb, 'gzip'))).status).toBe(413);
-    expect((await problem(send(Buffer.from('{}'), 'nonsense'))).status).toBe(415);
-    expect((await problem(send(Buffer.from('{}'), 'gzip'))).status).toBe(400);
   });
 
   it('refuses a body above 64 MB', async () => {

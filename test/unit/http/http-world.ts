@@ -18,7 +18,8 @@ import { openRun } from '../../../src/http/runs/evidence-of-run.js';
 import { LargeRuns, type PartJob, partOf } from '../../../src/http/runs/judge-prompt-view.js';
 import { type HttpServer, type ServeOptions, startHttp } from '../../../src/http/serve.js';
 import { makeRunReport } from '../../../src/app/threads/stored-run-reports.js';
-import { reportLines } from '../../../src/app/threads/threaded-reports.js';
+import { LARGEST_UPLOAD, reportLines } from '../../../src/app/threads/threaded-reports.js';
+import { readUpload, withUpload } from '../../../src/app/threads/upload-folder.js';
 import {
   type BenchmarkJob,
   takeBenchmark,
@@ -177,8 +178,11 @@ class ReportsHere extends ReportMaker {
     super();
   }
 
-  override async make(...[upload, wish]: Parameters<ReportMaker['make']>): Promise<ReportMade> {
-    return makeRunReport(await reportLines(upload), wish, this.tools);
+  override async make(...[upload, wish, left]: Parameters<ReportMaker['make']>): Promise<ReportMade> {
+    const received = { upload, gzip: wish.gzip, largest: LARGEST_UPLOAD, room: BOUNDLESS };
+    return withUpload(received, left, async (file) =>
+      makeRunReport(await reportLines(readUpload(file, LARGEST_UPLOAD)), wish, this.tools),
+    );
   }
 }
 
