@@ -51,10 +51,11 @@ import { BOUNDLESS, type HostResources, Sandbox } from '../../../src/ports/sandb
 import { Exposition, Meter } from '../../../src/ports/telemetry.js';
 import { ModelProbe } from '../../../src/ports/llm-client.js';
 import { AuditLog } from '../../../src/ports/audit-log.js';
-import { type Benchmark, BenchmarkStore, ReportStore } from '../../../src/ports/benchmark-store.js';
+import { BenchmarkStore, ReportStore } from '../../../src/ports/benchmark-store.js';
 import { RunStore } from '../../../src/ports/run-store.js';
 import { Settings } from '../../../src/app/settings.js';
 import { exited, FakeSandbox } from '../../fakes/fake-sandbox.js';
+import { NoBenchmarks } from '../../fakes/no-benchmarks.js';
 import { TIMES } from '../../fixtures/run-world.js';
 import { checkedFetch } from './checked-fetch.js';
 
@@ -91,67 +92,6 @@ export class NoRunDependencies extends RunDependenciesFactory {
   }
   complete(): never {
     throw new Error('No model is asked here.');
-  }
-}
-
-/** A store without the means for benchmarks, for servers that are asked for none. */
-class NoBenchmarks extends BenchmarkStore {
-  create(): never {
-    throw new Error('No benchmark is made here.');
-  }
-  begin(): never {
-    throw new Error('No benchmark is made here.');
-  }
-  get(): Promise<Benchmark | null> {
-    return Promise.resolve(null);
-  }
-  sealed(): Promise<null> {
-    return Promise.resolve(null);
-  }
-  list(): ReturnType<BenchmarkStore['list']> {
-    return Promise.resolve({ benchmarks: [], next: null });
-  }
-  change(): Promise<boolean> {
-    return Promise.resolve(false);
-  }
-  running(): Promise<[]> {
-    return Promise.resolve([]);
-  }
-  adopt(): Promise<boolean> {
-    return Promise.resolve(false);
-  }
-  runs(): Promise<[]> {
-    return Promise.resolve([]);
-  }
-  gradable(): Promise<[]> {
-    return Promise.resolve([]);
-  }
-  counts(): Promise<[]> {
-    return Promise.resolve([]);
-  }
-  endings(): Promise<[]> {
-    return Promise.resolve([]);
-  }
-  efforts(): ReturnType<BenchmarkStore['efforts']> {
-    return Promise.resolve(new Map());
-  }
-  graded(): Promise<[]> {
-    return Promise.resolve([]);
-  }
-  labels(): Promise<null> {
-    return Promise.resolve(null);
-  }
-  async hand(): Promise<void> {
-    return;
-  }
-  async ask(): Promise<void> {
-    return;
-  }
-  async grade(): Promise<void> {
-    return;
-  }
-  async delete(): Promise<void> {
-    return;
   }
 }
 
