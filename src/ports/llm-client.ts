@@ -72,11 +72,14 @@ export const TokenLogprob = z.object({
 });
 export type TokenLogprob = z.infer<typeof TokenLogprob>;
 
+/** Tokens of one call: ten times the longest context of any model, so that sums over all calls of a run stay exact. */
+export const TokenCount = z.int().min(0).max(100_000_000);
+
 export const CompletionUsage = z.object({
-  input_tokens: z.int().min(0),
+  input_tokens: TokenCount,
   /** The part of `input_tokens` served from the server's prefix cache. */
-  cached_input_tokens: z.int().min(0),
-  output_tokens: z.int().min(0),
+  cached_input_tokens: TokenCount,
+  output_tokens: TokenCount,
 });
 export type CompletionUsage = z.infer<typeof CompletionUsage>;
 
@@ -92,13 +95,13 @@ export const Completion = z.object({
   finish_reason: z.string(),
   /** The answer was asked for with fewer tokens, as {@link CompletionRequest.mayBeShorter} allows, and reached those. */
   fills_context: z.boolean().exactOptional(),
-  /** Null when the server does not report it. */
-  usage: CompletionUsage.nullable(),
+  /** Null when the server does not report it, or a number that cannot be right, which earlier versions stored. */
+  usage: CompletionUsage.nullable().catch(null),
   /**
    * Usage of this answer, if `usage` is another: it also counts attempts that the server broke off, or another rollout paid.
    * Null when the server does not report it.
    */
-  answer_usage: CompletionUsage.nullable().exactOptional(),
+  answer_usage: CompletionUsage.nullable().catch(null).exactOptional(),
   /** Name of the model as reported by the server. */
   model: z.string(),
 });

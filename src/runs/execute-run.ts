@@ -1,16 +1,13 @@
-import { changeOf } from '../../verifiers/hybrid/entry.js';
 import { Pool, type PoolInput } from '../../verifiers/hybrid/pool.js';
 import { requestedRule, ruleHashes } from '../../verifiers/hybrid/presets.js';
 import { selectBest } from '../../verifiers/hybrid/select.js';
-import { grouped } from '../core/grouped.js';
 import type { Candidate } from '../core/run/candidate.js';
 import type { Cell, GeneratedTest } from '../core/run/generated-test.js';
 import { spending } from '../core/budget/budget.js';
 import { readSummaries } from '../core/patch/patch.js';
 import { candidateOf, type Rollout, toldOf } from '../core/run/rollout.js';
 import { RunRequest } from '../core/run/run-request.js';
-import type { Provenance, RunResult, Sampling } from '../core/run/run-result.js';
-import type { Verdict } from '../core/run/verdict.js';
+import { type Provenance, requireStorable, type RunResult, type Sampling } from '../core/run/run-result.js';
 import type { Admission, ExistingTests, ModelCall, Observe, Verifier, VerifierName } from '../core/run/verifier.js';
 import { CallsUnderWay, dependenciesOf, type SpreadTools } from './spread-run.js';
 import type { PromptLibrary } from '../ports/prompt-library.js';
@@ -26,6 +23,7 @@ import { originFlags, score, withdrawUnverified } from './score.js';
 import { testsMeanwhile, writtenTests } from './tests-of-run.js';
 import { StageTelemetry } from './instrumented-executor.js';
 import { secondsOf, TimeBudget } from '../core/async/time.js';
+import { countVerified, expectedRates, statisticsByAgent } from './run-statistics.js';
 import { testQuality } from './test-quality.js';
 
 export interface PipelineTools {
@@ -87,10 +85,11 @@ export class PipelineExecutor extends RunExecutor {
     checkRequest(request as RunRequest, this.tools.dependencies);
   }
 
-  /** @throws BadInputError, UnavailableError, and the signal's reason */
+  /** @throws BadInputError, UnavailableError, UnstorableResultError, and the signal's reason */
   override async execute(...given: Parameters<RunExecutor['execute']>): Promise<RunResult> {
     const request = RunRequest.parse(given[0].request);
-    return this.tools.sandbox.keeping(request.issue.environment.image, () => this.perform(request, given));
+    const perform = (): Promise<RunResult> => this.perform(request, given);
+    return requireStorable(await this.tools.sandbox.keeping(request.issue.environment.image, perform));
   }
 
   private async perform(request: RunRequest, given: Parameters<RunExecutor['execute']>): Promise<RunResult> {
@@ -140,9 +139,9 @@ export class PipelineExecutor extends RunExecutor {
       admissions: [...record.admissions],
       test_quality: testQuality(pool, record.admissions),
       statistics: {
-        ...statistics(described, verdicts, record.admissions),
-        ...expected(pool),
-        agents: byAgent(pool),
+        ...countVerified(described, verdicts, record.admissions),
+        ...expectedRates(pool),
+        agents: statisticsByAgent(pool),
         tests_given: (request.tests ?? written).length,
       },
       usage: {
@@ -306,41 +305,4 @@ class Record implements Observe, Disposable {
 
 function since(start: number): number {
   return secondsOf(performance.now() - start);
-}
-
-function statistics(
-  described: readonly Described[],
-  verdicts: readonly Verdict[],
-  admissions: readonly Admission[],
-): Omit<RunResult['statistics'], 'tests_given' | 'agents' | keyof ReturnType<typeof expected>> {
-  const scored = verdicts.filter(({ kind }) => kind === 'scored').map(({ candidate_id }) => candidate_id);
-  return {
-    k: described.length,
-    distinct_patches: new Set(described.flatMap(({ entry }) => changeOf(entry) ?? [])).size,
-    verified: new Set(scored).size,
-    tests_admitted: admissions.filter(({ admitted }) => admitted).length,
-  };
-}
-
-/** Expected rates by the posterior; null without candidates. */
-function expected(pool: Pool): Pick<RunResult['statistics'], 'expected_pass_at_1' | 'expected_pass_at_k'> {
-  const { right, any } = pool.beliefs();
-  return { expected_pass_at_1: mean([...right.values()]), expected_pass_at_k: right.size === 0 ? null : any };
-}
-
-function mean(values: readonly number[]): number | null {
-  return values.length === 0 ? null : values.reduce((sum, value) => sum + value, 0) / values.length;
-}
-
-/** The same for each agent's candidates; empty for a run with one agent. */
-function byAgent(pool: Pool): RunResult['statistics']['agents'] {
-  const named = pool.entries.filter(({ agent }) => agent !== undefined);
-  const { right } = pool.beliefs();
-  return [...grouped(named, ({ agent = '' }) => agent)].map(([agent, own]) => ({
-    agent,
-    k: own.length,
-    distinct_patches: new Set(own.flatMap((entry) => changeOf(entry) ?? [])).size,
-    expected_pass_at_1: mean(own.map(({ id }) => right.get(id) ?? 0)),
-    expected_pass_at_k: pool.anyOf(new Set(own.map(({ id }) => id))),
-  }));
 }

@@ -2,10 +2,18 @@ import type { LoggerService } from '@nestjs/common';
 import { pause } from '../core/async/time.js';
 import type { Spent } from '../core/budget/budget.js';
 import { failureOf, InterruptedError, stackOf } from '../core/errors/errors.js';
-import { isStoreOutage } from '../core/errors/unavailable.js';
+import { isStoreOutage, UnstorableResultError } from '../core/errors/unavailable.js';
 import { JobFailedError, LOST } from '../jobs/jobs.js';
 import { BOUNDLESS, type HostResources } from '../ports/sandbox.js';
-import { type ClaimGuard, type Run, isRunning, type RunEvent, RunStore, STATUS_EVENT } from '../ports/run-store.js';
+import {
+  type ClaimGuard,
+  type Run,
+  isRunning,
+  type RunEvent,
+  type RunGuard,
+  RunStore,
+  STATUS_EVENT,
+} from '../ports/run-store.js';
 import { type Emit, RunExecutor } from './run-dependencies.js';
 
 const LOOK_EVERY_MS = 1_000;
@@ -109,8 +117,20 @@ export class RunWorker {
         clearInterval(timer);
       });
     if (ending === null) await store.release(run.id, owner);
-    // No effect if the run was cancelled or taken over meanwhile.
-    else await store.update(run.id, ending, { owner, statuses: ['running'] });
+    else await this.storeEnding(run, owner, ending);
+  }
+
+  /** Has no effect if the run was cancelled or taken over meanwhile. A result that cannot be stored is a failure of the run. */
+  private async storeEnding(run: Run, owner: string, ending: Ending): Promise<void> {
+    const { store } = this.tools;
+    const onlyIf: RunGuard = { owner, statuses: ['running'] };
+    try {
+      await store.update(run.id, ending, onlyIf);
+    } catch (error) {
+      if (ending.status !== 'done' || isStoreOutage(error)) throw error;
+      const unstorable = new UnstorableResultError((error as Error).message, { cause: error });
+      await store.update(run.id, { status: 'failed', failure: failureOf(unstorable, '') }, onlyIf);
+    }
   }
 
   /** @returns how the run ended, or null if it was stopped before */

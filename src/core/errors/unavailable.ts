@@ -152,6 +152,20 @@ export function isStoreOutage(error: unknown): boolean {
   return error instanceof StoreUnavailableError && error.retryable;
 }
 
+/** A run came to a result that the store cannot hold: one of its numbers is out of range, or it is too large. */
+export class UnstorableResultError extends UnavailableError {
+  readonly code = 'unstorable-result';
+  readonly retryable = false;
+
+  constructor(detail: string, options?: ErrorOptions) {
+    super(
+      `The result of the run cannot be stored: ${detail}`,
+      'If a number is wrong, check what the model server reports; if it is too large, run fewer candidates at once.',
+      options,
+    );
+  }
+}
+
 /**
  * The shared queue rejects the connection: wrong password, schema of another version. An unreachable queue is waited
  * for instead.

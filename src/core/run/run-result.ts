@@ -3,6 +3,7 @@ import { Cell, GeneratedTest, TestQuality } from './generated-test.js';
 import { Measure, Verdict } from './verdict.js';
 import { Rollout } from './rollout.js';
 import { Admission } from './verifier.js';
+import { UnstorableResultError } from '../errors/unavailable.js';
 
 /** Trace of one stage of the hybrid: candidates kept and dropped, in ranking order. */
 export const StageTrace = z.object({
@@ -221,6 +222,13 @@ export type RunResult = z.infer<typeof RunResult>;
 /** The small part of a result that answers how the run went. */
 export const RunAnswer = RunResult.pick({ selection: true, statistics: true, usage: true });
 export type RunAnswer = z.infer<typeof RunAnswer>;
+
+/** @throws UnstorableResultError if the part that answers how the run went could not be read again from the store */
+export function requireStorable(result: RunResult): RunResult {
+  const issue = RunAnswer.safeParse(result).error?.issues[0];
+  if (issue === undefined) return result;
+  throw new UnstorableResultError(`${issue.path.join('.')}: ${issue.message}`);
+}
 
 /** What lists of runs show, without parts that can be megabytes. Null = not known (yet). */
 export const RunBrief = z.object({

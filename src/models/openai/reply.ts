@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { listOf } from '../../core/json.js';
-import type { Completion, CompletionRequest, TokenLogprob } from '../../ports/llm-client.js';
+import { type Completion, type CompletionRequest, TokenCount, type TokenLogprob } from '../../ports/llm-client.js';
 
 /** The server answered 200 with something that is not a whole chat completion. */
 export class UnreadableReplyError extends Error {
@@ -73,12 +73,9 @@ const Choice = z.object({
 
 export const Usage = z
   .object({
-    prompt_tokens: z.int().min(0),
-    completion_tokens: z.int().min(0),
-    prompt_tokens_details: z
-      .object({ cached_tokens: z.int().min(0).nullish() })
-      .nullish()
-      .catch(null),
+    prompt_tokens: TokenCount,
+    completion_tokens: TokenCount,
+    prompt_tokens_details: z.object({ cached_tokens: TokenCount.nullish() }).nullish().catch(null),
   })
   .nullish()
   .catch(null);
@@ -165,7 +162,7 @@ export function readUsage(usage: z.infer<typeof Usage>): Completion['usage'] {
   if (usage == null) return null;
   return {
     input_tokens: usage.prompt_tokens,
-    cached_input_tokens: usage.prompt_tokens_details?.cached_tokens ?? 0,
+    cached_input_tokens: Math.min(usage.prompt_tokens, usage.prompt_tokens_details?.cached_tokens ?? 0),
     output_tokens: usage.completion_tokens,
   };
 }

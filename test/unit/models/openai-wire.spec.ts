@@ -304,3 +304,26 @@ describe('an answer that used all its tokens', () => {
     expect(await ended('stop', 64, [])).toBe('stop');
   });
 });
+
+describe('counts of tokens that cannot be right', () => {
+  const counts = [2 ** 53 - 1, 2 ** 53, 1e308, 1e9, -1, 0.5, '100', [], {}, true, '1e308'];
+  const counted = async (usage: unknown) => {
+    const client = await clientOf(() => ({ json: { ...chatReply([{ token: 'A' }]), usage } }));
+    return client.complete(completionRequest(), signal);
+  };
+
+  it.each(counts)('are not counted: %j', async (count) => {
+    const sound = { prompt_tokens: 10, completion_tokens: 2 };
+    expect(await counted({ ...sound, prompt_tokens: count })).toMatchObject({ text: 'A', usage: null });
+    await server.close();
+    expect(await counted({ ...sound, completion_tokens: count })).toMatchObject({ text: 'A', usage: null });
+    await server.close();
+    const cached = await counted({ ...sound, prompt_tokens_details: { cached_tokens: count } });
+    expect(cached.usage).toEqual({ input_tokens: 10, cached_input_tokens: 0, output_tokens: 2 });
+  });
+
+  it('are never more from the cache than altogether, so that no call costs less than nothing', async () => {
+    const usage = { prompt_tokens: 10, completion_tokens: 2, prompt_tokens_details: { cached_tokens: 50_000_000 } };
+    expect((await counted(usage)).usage).toEqual({ input_tokens: 10, cached_input_tokens: 10, output_tokens: 2 });
+  });
+});

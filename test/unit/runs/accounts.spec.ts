@@ -27,14 +27,16 @@ const COST = 110;
 const VERDICT = '<judgement>YES</judgement>';
 const JUDGED = says(`Done.\n${call('finish', { command: 'submit', result: VERDICT })}`);
 
+const NONE = { input_tokens: 0, cached_input_tokens: 0, output_tokens: 0 };
 const NOTHING = { tokens: 0, usd: 0 };
 const ALL = { tokens: 799_900, usd: 0 };
 
 /**
  * A run whose processes come and go: each execution is alone, or has another process that does its parts.
+ * @param usage what an agent's call counts instead
  * @param crowded something takes all of the budget from the first step of the first part to its end
  */
-async function world({ crowded = false, judgeIsDown = false, settings: more = {} } = {}) {
+async function world({ crowded = false, judgeIsDown = false, usage = {}, settings: more = {} } = {}) {
   const runs = new MemoryRunStore();
   const request = RunRequest.parse({
     issue: calculatorIssue,
@@ -49,8 +51,9 @@ async function world({ crowded = false, judgeIsDown = false, settings: more = {}
   const llm = new FakeLlmClient(({ messages, purpose }) => {
     if (isCrowded) void probe.take(ALL, { tokens: null, usd: null });
     if (judgeIsDown && purpose === 'judge') return new ModelUnavailableError('down');
-    if (messages.length === 2) return does(`look at ${purpose}`);
-    return purpose === 'agent' ? says(`Done.\n${finish}`) : JUDGED;
+    if (purpose !== 'agent') return messages.length === 2 ? does(`look at ${purpose}`) : JUDGED;
+    const answer = messages.length === 2 ? does(`look at ${purpose}`) : says(`Done.\n${finish}`);
+    return { ...answer, usage: { ...NONE, ...answer.usage, ...usage } };
   });
   const sandbox = logSandbox();
   const ports = { sandbox, llm, results: new MemoryResultStore(), spendings, tokenizer: new GptTokenizer() };
@@ -102,8 +105,8 @@ async function world({ crowded = false, judgeIsDown = false, settings: more = {}
       version: '',
     });
     await new RunWorker({ store: runs, executor, settings, owner: 'test/1', isAlive: () => true }).work(run.id, signal);
-    const { status, spent: known } = (await runs.get(run.id)) ?? {};
-    return { status, spent: known };
+    const { status, spent: known, failure } = (await runs.get(run.id)) ?? {};
+    return { status, spent: known, failure };
   };
   return { llm, execution, rollout, judged, spent, ended };
 }
@@ -162,4 +165,17 @@ it('a run that fails tells what it has paid for', async () => {
   const paid = llm.requests.filter(({ purpose }) => purpose === 'agent').length * COST;
   expect(paid).toBeGreaterThan(0);
   expect({ status, spent }).toEqual({ status: 'failed', spent: { tokens: paid, usd: null } });
+});
+
+it.each([
+  ['input_tokens', Number.MAX_SAFE_INTEGER],
+  ['output_tokens', Number.MAX_SAFE_INTEGER],
+  ['cached_input_tokens', 1e308],
+  ['output_tokens', 0.1],
+  ['input_tokens', Number.NaN],
+])('a run whose %s come to %d has failed, with the reason, and is not done without an answer', async (name, count) => {
+  const { ended } = await world({ usage: { [name]: count }, settings: { BESTK_VERIFIER_MODEL: 'judge' } });
+  const { status, failure } = await ended();
+  const message = expect.stringMatching(/cannot be stored: usage\./) as string;
+  expect([status, failure]).toMatchObject(['failed', { code: 'unstorable-result', message }]);
 });

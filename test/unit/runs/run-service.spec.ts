@@ -71,6 +71,25 @@ describe('a run', () => {
     expect(told(await journal(runs, id))).toEqual(['queued', 'running', 'failed']);
   });
 
+  it.each([
+    ['too long for any text', new RangeError('Invalid string length')],
+    ['too large for the store', new StoreUnavailableError('string or blob too big', { retryable: false })],
+    ['a value that JSON does not have', new TypeError('Do not know how to serialize a BigInt')],
+  ])('whose result is %s has failed, with the reason', async (_what, error) => {
+    class RefusingStore extends MemoryRunStore {
+      override update(...[id, change, onlyIf]: Parameters<MemoryRunStore['update']>): Promise<boolean> {
+        return change.result === undefined ? super.update(id, change, onlyIf) : Promise.reject(error);
+      }
+    }
+    const { runs, logged } = processOn(new RefusingStore(), new ScriptedExecutor(async () => 'done'));
+    const { id } = await runs.submit('k', 1);
+    expect(told(await journal(runs, id))).toEqual(['queued', 'running', 'failed']);
+    const { failure, result } = await runs.get(id);
+    const message = expect.stringContaining(error.message) as string;
+    expect([failure, result]).toMatchObject([{ code: 'unstorable-result', message }, null]);
+    expect(logged).toEqual([]);
+  });
+
   it('keeps the inside of an unknown failure for the log', async () => {
     const defect = new ScriptedExecutor(async () => Promise.reject(new TypeError('secret detail')));
     const { runs, logged } = processOn(new MemoryRunStore(), defect);
