@@ -262,7 +262,7 @@ function agentLimits(s: Settings): AgentLimits {
 /** A file, or the URL of a PostgreSQL database. */
 export function storePlace(url: string | undefined, stateHome: string | undefined): StorePlace {
   if (url === undefined)
-    return { file: join(stateHome ?? join(homedir(), '.local', 'state'), 'bestk', 'store.sqlite') };
+    return { file: join(stateHome ?? join(homedir(), '.local', 'state'), 'bestk', 'store.sqlite'), hasOwnFolder: true };
   if (/^postgres(ql)?:/.test(url)) return { postgres: url };
   return { file: url.replace(/^(file|sqlite):(\/\/(?=\/))?/, '') };
 }

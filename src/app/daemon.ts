@@ -14,6 +14,11 @@ export class Daemon {
   readonly config = loadConfig();
   private readonly logger = createLogger(this.config.logLevel, this.config.secrets);
 
+  /** Makes every file of this process private: uploads hold patches and hidden tests. */
+  constructor() {
+    process.umask(0o077);
+  }
+
   /** HTTP options for an address. */
   listening(at: Pick<ServeOptions, 'host' | 'port'>): ServeOptions {
     const { apiKeys, secrets } = this.config;

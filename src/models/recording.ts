@@ -204,8 +204,10 @@ export class RecordingLlmClient extends LlmClient {
   /** One write in append mode, synced, so that a crash leaves only whole lines. */
   async #append(line: string): Promise<void> {
     try {
-      await using file = await open(this.#file, 'a+');
-      const { size } = await file.stat();
+      await using file = await open(this.#file, 'a+', 0o600);
+      const { size, uid, mode } = await file.stat();
+      // A recording has prompts and patches; earlier versions created it for every user.
+      if (uid === process.getuid?.() && (mode & 0o077) !== 0) await file.chmod(mode & 0o700);
       const last =
         size === 0 ? '\n' : (await file.read({ position: size - 1, length: 1 })).buffer.toString('utf8', 0, 1);
       await file.appendFile(last === '\n' || line === '' ? line : `\n${line}`);

@@ -1,3 +1,4 @@
+import { dirname } from 'node:path';
 import type { OpenStore, StorePlace } from './store.js';
 
 /**
@@ -7,7 +8,8 @@ import type { OpenStore, StorePlace } from './store.js';
  */
 export async function openStore(place: StorePlace): Promise<OpenStore> {
   if ('file' in place) {
-    const { openSqliteStore } = await import('./sqlite.js');
+    const { makePrivate, openSqliteStore } = await import('./sqlite.js');
+    if (place.hasOwnFolder === true) makePrivate(dirname(place.file));
     return openSqliteStore(place.file);
   }
   const { openPostgresStore } = await import('./postgres.js');

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, statSync } from 'node:fs';
+import { chmodSync, closeSync, existsSync, mkdirSync, openSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import SqliteDriver from 'better-sqlite3';
 import { Kysely, Migrator, type SqliteDatabase, SqliteDialect, type SqliteStatement } from 'kysely';
@@ -49,7 +49,7 @@ const MOST_PREPARED = 200;
 
 /** Opens one SQLite file, creating or migrating it if needed. All SQLite-specific settings are here. */
 export async function openDatabase(path: string, busyTimeoutMs: number): Promise<Kysely<Database>> {
-  makeFolder(dirname(path));
+  createPrivateFile(path);
   const driver = new SqliteDriver(path, { timeout: busyTimeoutMs });
   try {
     // Write-ahead log: other processes can read while one writes. With NORMAL, a killed process loses nothing; a power
@@ -108,11 +108,40 @@ async function migrate(db: Kysely<Database>, driver: SqliteDriver.Database): Pro
   }
 }
 
-/** Replaces Node's recursive mkdir, which never returns where folders cannot be created, e.g. below /proc. */
+/** Files that SQLite keeps next to a database; it creates them with the mode of the database. */
+const WITH_DATABASE = ['', '-wal', '-shm', '-journal'];
+
+/**
+ * Creates the database file, and missing folders, for this user alone: a store holds issues, patches and hidden tests. Files
+ * that earlier versions created for everyone become private, too.
+ */
+function createPrivateFile(path: string): void {
+  if (path === ':memory:') return;
+  makeFolder(dirname(path));
+  try {
+    closeSync(openSync(path, 'a', 0o600));
+  } catch {
+    // SQLite reports the same problem, in its own words.
+    return;
+  }
+  for (const suffix of WITH_DATABASE) makePrivate(`${path}${suffix}`);
+}
+
+/** Takes all permissions from other users, if the file or folder exists and belongs to this user. */
+export function makePrivate(path: string): void {
+  const info = statSync(path, { throwIfNoEntry: false });
+  if (info === undefined || info.uid !== process.getuid?.() || (info.mode & 0o077) === 0) return;
+  chmodSync(path, info.mode & 0o700);
+}
+
+/**
+ * Folders are created for this user alone. Replaces Node's recursive mkdir, which never returns where folders cannot be created,
+ * e.g. below /proc.
+ */
 export function makeFolder(path: string): void {
   if (!existsSync(dirname(path))) makeFolder(dirname(path));
   try {
-    mkdirSync(path);
+    mkdirSync(path, 0o700);
   } catch (error) {
     // It may exist already, or another process may have just created it.
     if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) throw error;
@@ -131,7 +160,7 @@ const held = new Set<SqliteDriver.Database>();
  * @throws BadInputError naming the owner
  */
 export function ownFile(path: string, who: string): void {
-  makeFolder(dirname(path));
+  createPrivateFile(`${path}.serve`);
   const lock = new SqliteDriver(`${path}.serve`, { timeout: BUSY_MS });
   if (take(lock, who)) return;
   const other = lock.prepare<[], { who: string }>('select who from owner').get()?.who ?? 'another process';

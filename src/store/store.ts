@@ -31,7 +31,9 @@ export interface OpenStore {
 }
 
 /** Location of the store: a SQLite file, or a PostgreSQL database shared by several machines. */
-export type StorePlace = { readonly file: string } | { readonly postgres: string };
+export type StorePlace =
+  /** `hasOwnFolder`: the folder is bestk's, and nothing else is in it. */
+  { readonly file: string; readonly hasOwnFolder?: true } | { readonly postgres: string };
 
 /** The store on an open and migrated database. */
 export function kyselyStore(

@@ -131,7 +131,7 @@ async function spool(input: AsyncIterable<unknown>): Promise<string> {
     rmSync(folder, { recursive: true, force: true });
   });
   const path = join(folder, 'rows');
-  const stream = createWriteStream(path);
+  const stream = createWriteStream(path, { mode: 0o600 });
   for await (const chunk of input) if (!stream.write(chunk)) await once(stream, 'drain');
   stream.end();
   await once(stream, 'finish');

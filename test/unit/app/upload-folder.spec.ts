@@ -1,8 +1,9 @@
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, readdirSync, utimesSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { hostname, tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { makeUploadFolder, removeLeftUploads } from '../../../src/app/threads/upload-folder.js';
+import { dirname, join } from 'node:path';
+import { BOUNDLESS } from '../../../src/ports/sandbox.js';
+import { makeUploadFolder, removeLeftUploads, withUpload } from '../../../src/app/threads/upload-folder.js';
 
 const ENDED = String(spawnSync('true').pid);
 const RUNNING = String(process.ppid);
@@ -28,4 +29,18 @@ describe('folders of uploads', () => {
     await removeLeftUploads();
     expect(uploads().toSorted()).toEqual(kept.toSorted());
   });
+});
+
+it.each([0o022, 0o000])('an upload is readable by its user alone, under the umask %o', async (umask) => {
+  const before = process.umask(umask);
+  async function* upload(): AsyncGenerator<Uint8Array> {
+    yield Buffer.from('{}\n');
+  }
+  const modeOf = (path: string): number => statSync(path).mode & 0o777;
+  const received = { upload: upload(), gzip: false, largest: 100, room: BOUNDLESS };
+  const modes = await withUpload(received, new AbortController().signal, async (file) => [
+    modeOf(dirname(file)),
+    modeOf(file),
+  ]).finally(() => process.umask(before));
+  expect(modes).toEqual([0o700, 0o600]);
 });

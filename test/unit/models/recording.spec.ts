@@ -1,4 +1,4 @@
-import { appendFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { appendFile, chmod, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { recordingLine, RecordingLlmClient, ReplayLlmClient } from '../../../src/models/recording.js';
@@ -30,6 +30,20 @@ it('replays what concurrent calls recorded, one whole line a call', async () => 
   const player = new ReplayLlmClient(file);
   for (const request of requests) {
     expect(await player.complete(request, signal)).toEqual(judgementCompletion(request.sample / 20));
+  }
+});
+
+it.each([0o022, 0o000])('records into a file for its user alone, under the umask %o', async (umask) => {
+  const before = process.umask(umask);
+  try {
+    await new RecordingLlmClient(answers, file).complete(completionRequest(), signal);
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
+    await chmod(file, 0o644);
+    await new RecordingLlmClient(answers, file).complete(completionRequest(), signal);
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
+    expect(await lines()).toHaveLength(1);
+  } finally {
+    process.umask(before);
   }
 });
 

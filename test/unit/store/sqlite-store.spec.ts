@@ -1,9 +1,11 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { existsSync, readdirSync, statSync } from 'node:fs';
+import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import SqliteDriver from 'better-sqlite3';
 import type { OpenStore } from '../../../src/store/store.js';
-import { openSqliteStore } from '../../../src/store/sqlite.js';
+import { openStore } from '../../../src/store/open-store.js';
+import { openSqliteStore, ownFile } from '../../../src/store/sqlite.js';
 import { StoreUnavailableError } from '../../../src/core/errors/unavailable.js';
 import { auditLogContract } from '../../contracts/audit-log.contract.js';
 import { benchmarkStoreContract } from '../../contracts/benchmark-store.contract.js';
@@ -42,6 +44,51 @@ spendingStoreContract('SQLite', () => open());
 benchmarkStoreContract('SQLite', () => open());
 retentionContract('SQLite', () => open());
 auditLogContract('SQLite', async () => (await open()).audit);
+
+const modeOf = (path: string): string => (statSync(path).mode & 0o777).toString(8);
+
+/** The modes of a folder and of everything in it, by name. */
+function modesIn(of: string): Record<string, string> {
+  const names = readdirSync(of).map((name) => [name, modeOf(join(of, name))] as const);
+  return Object.fromEntries([['.', modeOf(of)], ...names]);
+}
+
+describe.each([0o022, 0o000, 0o002])('under the umask %o, an embedded store', (umask) => {
+  let before: number;
+  beforeEach(() => (before = process.umask(umask)));
+  afterEach(() => process.umask(before));
+  const place = async (): Promise<string> => join(await mkdtemp(join(folder, 'umask-')), 'state', 'bestk', 's.sqlite');
+  const PRIVATE = { '.': '700', 's.sqlite': '600', 's.sqlite-shm': '600', 's.sqlite-wal': '600' };
+
+  it('is readable by its user alone, with the folders created for it and the files beside it', async () => {
+    const path = await place();
+    ownFile(path, 'this test');
+    const store = await open(path);
+    await store.runs.create('key', { a: 1 });
+    expect(modesIn(dirname(path))).toEqual({ ...PRIVATE, 's.sqlite.serve': '600' });
+    expect(modeOf(dirname(dirname(path)))).toBe('700');
+  });
+
+  it('of an earlier version becomes so, and keeps what it holds', async () => {
+    const path = await place();
+    const earlier = await openStore({ file: path });
+    const { run } = await earlier.runs.create('key', { a: 1 });
+    for (const name of ['', '-wal', '-shm']) if (existsSync(path + name)) await chmod(path + name, 0o644);
+    await chmod(dirname(path), 0o755);
+    const store = await openStore({ file: path, hasOwnFolder: true });
+    opened.push(earlier, store);
+    expect(modesIn(dirname(path))).toEqual(PRIVATE);
+    expect(await store.runs.get(run.id)).not.toBeNull();
+  });
+
+  it("leaves a folder of the user's as it is", async () => {
+    const path = await place();
+    await mkdir(dirname(path), { recursive: true });
+    await chmod(dirname(path), 0o755);
+    opened.push(await openStore({ file: path }));
+    expect(modesIn(dirname(path))).toEqual({ ...PRIVATE, '.': '755' });
+  });
+});
 
 describe('openSqliteStore', () => {
   it('keeps everything across a reopening', async () => {
