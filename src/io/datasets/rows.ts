@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import { createWriteStream, rmSync } from 'node:fs';
-import { type FileHandle, mkdtemp, open, readdir, rename, stat } from 'node:fs/promises';
+import { mkdtemp, open, readdir, rename, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
-import type { RowGroup } from 'hyparquet';
 import { BadInputError } from '../../core/errors/errors.js';
+import { parquetRows } from '../records/parquet.js';
 import type { Located } from '../records/records.js';
 import { savedRecords } from '../saved-runs/saved-records.js';
 
@@ -149,98 +149,6 @@ async function extensionOf(path: string): Promise<string> {
   } finally {
     await file.close();
   }
-}
-
-type Value = Record<string, unknown>;
-
-/** Limits of one row group, which is held in memory; those of data sets have a few megabytes. */
-const LARGEST_GROUP = { bytes: 4 * 1024 ** 3, rows: 4 * 1024 ** 2 };
-
-/** The rows of a parquet file in order, a row group at a time. @throws BadInputError for a damaged file */
-async function* parquetRows(path: string): AsyncGenerator<Value> {
-  const [{ parquetMetadataAsync, parquetReadObjects }, { compressors }] = await Promise.all([
-    import('hyparquet'),
-    import('hyparquet-compressors'),
-  ]);
-  try {
-    await using file = await open(path);
-    const buffer = new ParquetFile(file, (await file.stat()).size);
-    const metadata = await buffer.reading(parquetMetadataAsync(buffer));
-    let rowStart = 0;
-    for (const group of metadata.row_groups) {
-      requireReadable(group);
-      const rowEnd = rowStart + Number(group.num_rows);
-      const rows = parquetReadObjects({ file: buffer, metadata, compressors, rowStart, rowEnd });
-      for (const row of await buffer.reading(rows)) yield plain(row) as Value;
-      rowStart = rowEnd;
-    }
-  } catch (error) {
-    const { message } = error as Error;
-    throw new BadInputError(`is not a readable parquet file: ${message}.`, { file: path }, 'Download the file again.');
-  }
-}
-
-function requireReadable({ total_byte_size, num_rows, columns }: RowGroup): void {
-  if (total_byte_size > LARGEST_GROUP.bytes) throw new Error('a row group of it is larger than 4 GiB');
-  if (num_rows < 0 || num_rows > LARGEST_GROUP.rows) throw new Error(`a row group of it has ${num_rows} rows`);
-  // Of two columns with one name hyparquet awaits one; an unhandled rejection of the other would end the process.
-  const names = columns.map(({ meta_data }) => JSON.stringify(meta_data?.path_in_schema));
-  if (new Set(names).size < names.length) throw new Error('a row group of it has two columns of one name');
-}
-
-/**
- * The bytes of a file, for hyparquet, which starts all columns at once. If one fails to start, it awaits none of them,
- * and an unhandled rejection would end the process. Therefore `slice` never rejects, and never resolves after a
- * failure; `reading` throws instead.
- */
-class ParquetFile {
-  private hasFailed = false;
-  private fail: (reason: Error) => void = () => undefined;
-  private readonly failure = new Promise<never>((_, reject) => (this.fail = reject));
-
-  constructor(
-    private readonly file: FileHandle,
-    readonly byteLength: number,
-  ) {
-    this.failure.catch(() => undefined);
-  }
-
-  slice(start: number, end = this.byteLength): Promise<ArrayBuffer> {
-    return new Promise((resolve) => {
-      this.part(start, end).then((part) => {
-        if (!this.hasFailed) resolve(part);
-      }, this.fail);
-    });
-  }
-
-  /** @throws what reading failed with, or the error of a part of the file that could not be read */
-  async reading<T>(work: Promise<T>): Promise<T> {
-    try {
-      return await Promise.race([work, this.failure]);
-    } catch (error) {
-      this.hasFailed = true;
-      throw error;
-    }
-  }
-
-  private async part(start: number, end: number): Promise<ArrayBuffer> {
-    if (!(start >= 0 && start <= end && end <= this.byteLength)) throw new Error('a part of it is outside the file');
-    const part = new ArrayBuffer(end - start);
-    const { bytesRead } = await this.file.read(new Uint8Array(part), 0, end - start, start);
-    if (bytesRead < end - start) throw new Error('a part of it cannot be read');
-    return part;
-  }
-}
-
-/** Converts values to JSON's types: big integers to numbers, times and bytes to strings. */
-function plain(value: unknown): unknown {
-  if (typeof value === 'bigint') return Number(value);
-  if (value instanceof Date) return value.toISOString();
-  if (value instanceof Uint8Array) return Buffer.from(value).toString('utf8');
-  if (ArrayBuffer.isView(value)) return [...(value as unknown as Iterable<unknown>)].map(plain);
-  if (Array.isArray(value)) return value.map(plain);
-  if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, plain(member)]));
 }
 
 /** Templates of image names: one for all repositories, others for specific ones. */
