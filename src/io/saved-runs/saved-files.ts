@@ -1,7 +1,7 @@
 import { createReadStream, existsSync, statSync } from 'node:fs';
 import { readdir, realpath, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { PassThrough, type Readable, Transform, type TransformCallback } from 'node:stream';
+import { Duplex, PassThrough, type Readable, Transform, type TransformCallback } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
 import { Decompress } from 'fzstd';
@@ -9,6 +9,7 @@ import { z } from 'zod';
 import { BadInputError } from '../../core/errors/errors.js';
 import { sha256 } from '../../core/identifier.js';
 import { parseRecord, readRecords } from '../records/records.js';
+import { UnpackingBomb, ZstdFrames } from './zstd-frames.js';
 
 /** Files that may hold saved runs; the format is determined by content. */
 const READABLE = /\.(jsonl?|ndjson|traj)(\.gz|\.zst)?$/i;
@@ -129,9 +130,8 @@ function plainName(instanceId: string): string {
 const MOST_GROWTH = 200;
 const HARMLESS = 1024 * 1024 * 1024;
 const CHUNK = 1024 * 1024;
-
-/** The file unpacks to far more than its size, or to more than the limit. */
-export class UnpackingBomb extends Error {}
+/** Bytes of a Zstandard stream that are unpacked at once. */
+const PIECE = 1024;
 
 /**
  * A file's content, unpacked if its name ends in `.gz` or `.zst`.
@@ -153,35 +153,34 @@ export async function* unpacked(file: string, most = Infinity): AsyncGenerator<B
   await running;
 }
 
-function unpackerOf(file: string): Transform | null {
+function unpackerOf(file: string): Duplex | null {
   if (file.endsWith('.gz')) return createGunzip({ chunkSize: CHUNK });
-  return file.endsWith('.zst') ? zstd() : null;
+  return file.endsWith('.zst') ? Duplex.from(unpackZstd) : null;
 }
 
-function zstd(): Transform {
-  const stream = new Transform({
-    transform(chunk: Buffer, _encoding, done: TransformCallback): void {
-      attempt(done, () => {
-        decompress.push(chunk);
-      });
-    },
-    flush(done: TransformCallback): void {
-      attempt(done, () => {
-        decompress.push(new Uint8Array(0), true);
-      });
-    },
+/** In small pieces: all blocks of a piece are unpacked at once, and four bytes may be a block of 128 kB. */
+async function* unpackZstd(packed: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  const frames = new ZstdFrames();
+  let [unpacked, blocks] = [0, [] as Buffer[]];
+  const decompress = new Decompress((block) => {
+    unpacked += block.length;
+    blocks.push(Buffer.from(block));
   });
-  const decompress = new Decompress((piece) => stream.push(Buffer.from(piece)));
-  return stream;
-}
-
-function attempt(done: TransformCallback, work: () => void): void {
-  try {
-    work();
-    done();
-  } catch (error) {
-    done(error instanceof Error ? error : new Error(String(error)));
+  const push = function* (piece: Buffer, isLast: boolean): Generator<Buffer> {
+    blocks = [];
+    try {
+      frames.take(piece);
+      frames.requireWorth(unpacked);
+      decompress.push(piece, isLast);
+    } finally {
+      // What precedes damage is sound.
+      yield* blocks;
+    }
+  };
+  for await (const chunk of packed) {
+    for (let start = 0; start < chunk.length; start += PIECE) yield* push(chunk.subarray(start, start + PIECE), false);
   }
+  yield* push(Buffer.alloc(0), true);
 }
 
 /** Stops reading a decompression bomb, or a file beyond `most` unpacked bytes. */
