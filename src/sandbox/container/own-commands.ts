@@ -34,6 +34,14 @@ cd "$workdir" 2>/dev/null || exit 10
 command -v git >/dev/null || exit 12
 top=$(g rev-parse --show-toplevel 2>/dev/null) && [ -n "$top" ] && cd "$top"
 
+# Images copied from a read-only folder keep its modes, and without capabilities root has to respect them.
+for entry in . ./* ./.[!.]*; do
+  if [ -O "$entry" ] && [ ! -L "$entry" ] && [ ! -w "$entry" ]; then
+    find . ! -type l ! -perm -200 -exec chmod u+w {} +
+    break
+  fi
+done
+
 if [ -n "$base" ]; then
   case $base in -*) exit 11 ;; esac
   want=$(g rev-parse -q --verify "$base^{commit}" 2>/dev/null) || exit 11
