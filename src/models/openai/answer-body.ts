@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
+import { CappedBytes } from '../../core/hostile-text.js';
 import { isTooDeep, TOO_DEEP } from '../../core/json.js';
 import type { CompletionRequest, TokenLogprob } from '../../ports/llm-client.js';
 import { type AnswerBody, readPosition, UnreadableReplyError } from './reply.js';
@@ -11,7 +12,7 @@ export interface AnswerLimits {
   readonly textBytes: number;
   /** Values without the log-probabilities. */
   readonly values: number;
-  /** Tokens with log-probabilities. */
+  /** Tokens with log-probabilities; 0 = none were asked for, and any are skipped. */
   readonly positions: number;
 }
 
@@ -38,7 +39,8 @@ export function answerLimits({
     bytes: Math.min(MAX_BYTES, textBytes + FRAME_BYTES + maxTokens * listed * ALTERNATIVE_BYTES),
     textBytes,
     values: FRAME_VALUES + maxTokens * TOKEN_VALUES,
-    positions: FRAME_VALUES + maxTokens * TOKEN_VALUES,
+    // Some services count thoughts beyond `max_tokens`.
+    positions: topLogprobs === undefined ? 0 : FRAME_VALUES + maxTokens * 2,
   };
 }
 
@@ -61,9 +63,17 @@ export async function readAnswer(response: Response, limits: AnswerLimits): Prom
     scanned += chunk.length;
     if (scanned < TURN_BYTES) continue;
     scanned = 0;
-    await setImmediate();
+    await nextTurn();
   }
   return scanner.end();
+}
+
+let lastTurn: Promise<unknown> = Promise.resolve();
+
+/** A turn of the event loop for one of the answers that arrive at once. */
+function nextTurn(): Promise<unknown> {
+  lastTurn = lastTurn.then(() => setImmediate());
+  return lastTurn;
 }
 
 /** The first bytes of a body as text; the rest is not read. */
@@ -110,14 +120,13 @@ const POSITION_BYTES = 64 * 1024;
 /** Checks JSON byte by byte, and takes the list of log-probabilities out of it. */
 class AnswerScanner {
   readonly #limits: AnswerLimits;
-  #text: Uint8Array[] = [];
+  readonly #text: CappedBytes;
   #position: Uint8Array[] = [];
   #positionBytes = 0;
   #positions: TokenLogprob[] | null = null;
   #positionCount = 0;
   #hasUnreadable = false;
   #bytes = 0;
-  #textBytes = 0;
   #values = 1;
   #levels = 0;
   #isListed = false;
@@ -132,6 +141,7 @@ class AnswerScanner {
 
   constructor(limits: AnswerLimits) {
     this.#limits = limits;
+    this.#text = new CappedBytes(limits.textBytes);
   }
 
   push(chunk: Uint8Array): void {
@@ -169,8 +179,9 @@ class AnswerScanner {
   }
 
   end(): AnswerBody {
-    const value: unknown = JSON.parse(decode(this.#text));
-    return { value, logprobs: this.#hasUnreadable ? null : this.#positions };
+    const value: unknown = JSON.parse(decode([this.#text.bytes()]));
+    const isRead = this.#limits.positions > 0 && !this.#hasUnreadable;
+    return { value, logprobs: isRead ? this.#positions : null };
   }
 
   /** @returns the offset of the closing quote, or the end of the chunk */
@@ -226,29 +237,29 @@ class AnswerScanner {
     if (this.#values > this.#limits.values) throw tooMuch('holds more than', this.#limits.values, 'values');
   }
 
-  /** Keeps what is not kept yet, up to `to`: a copy, since a view would keep the whole chunk. */
+  /** Keeps a copy of what is not kept yet, up to `to`. */
   #keep(chunk: Uint8Array, to: number): void {
-    const piece = chunk.slice(this.#from, to);
+    const piece = chunk.subarray(this.#from, to);
     this.#from = to;
     if (this.#isListed) {
+      if (this.#limits.positions === 0) return;
       this.#positionBytes += piece.length;
       if (this.#positionBytes > POSITION_BYTES) throw tooMuch('has a token of more than', POSITION_BYTES, 'bytes');
-      this.#position.push(piece);
+      this.#position.push(piece.slice());
       return;
     }
-    const { textBytes } = this.#limits;
-    this.#textBytes += piece.length;
-    if (this.#textBytes > textBytes) throw tooMuch('has more text than', textBytes, 'bytes');
     this.#text.push(piece);
+    if (this.#text.truncated) throw tooMuch('has more text than', this.#limits.textBytes, 'bytes');
   }
 
   #endPosition(chunk: Uint8Array, at: number): void {
     this.#keep(chunk, at);
+    if (this.#limits.positions === 0) return;
     const text = decode(this.#position);
     [this.#position, this.#positionBytes] = [[], 0];
     if (text.trim() === '') return;
-    this.#positionCount += 1;
     const { positions } = this.#limits;
+    this.#positionCount += 1;
     if (this.#positionCount > positions) throw tooMuch('has more than', positions, 'tokens');
     if (this.#hasUnreadable) return;
     const position = readPosition(JSON.parse(text));
