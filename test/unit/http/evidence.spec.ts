@@ -124,7 +124,8 @@ describe('the evidence of a run', () => {
 
   it('says of a binary file that it has no lines, and of a patch that is refused why', async () => {
     const patches = {
-      binary: 'diff --git a/i.png b/i.png\nindex 1111111..2222222 100644\nBinary files a/i.png and b/i.png differ\n',
+      binary:
+        'diff --git a/i.png b/i.png\nindex 1111111..2222222 100644\nGIT binary patch\nliteral 3\nKcmZQzU|?VX0ssI2\n\nliteral 0\nHcmV?d00001\n\n',
       outside: PATCH.replaceAll('a.py', '../../etc/passwd'),
     };
     const candidates = Object.entries(patches).map(([candidate_id, patch]) => ({ candidate_id, patch }));
