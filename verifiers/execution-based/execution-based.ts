@@ -122,13 +122,13 @@ async function findPatchesToExecute(
 ): Promise<Applicable & { readonly setApart: ReadonlyMap<string, string[]> }> {
   await using sessions = new TreeSessions(context, { tree: null, user: 'image', writes: [] }, signal);
   const applicable = await splitByApplicability(context, verifiable, sessions, signal);
-  const { patches, unverifiable, setApart } = await setFilesOfImageApart(
-    context,
-    applicable.patches,
-    sessions,
-    signal,
-  );
-  return { ...applicable, patches, rejected: [...unverifiable.flatMap(abstainOnBoth), ...applicable.rejected], setApart };
+  const { patches, unverifiable, setApart } = await setFilesOfImageApart(context, applicable.patches, sessions, signal);
+  return {
+    ...applicable,
+    patches,
+    rejected: [...unverifiable.flatMap(abstainOnBoth), ...applicable.rejected],
+    setApart,
+  };
 }
 
 function abstainOnBoth({ candidateId, reason, detail }: Unverifiable): Verdict[] {

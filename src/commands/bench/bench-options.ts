@@ -93,7 +93,11 @@ export function withPlanOptions(command: Command): Command {
     .option('--parallel <n>', 'instances to process at the same time', count)
     .option('--hidden-tests <path>', "rows with the hidden tests, instead of the data set's own")
     .option('--run-scripts <dir>', "run_scripts/ of SWE-bench Pro's repository, for its rows")
-    .option('--time-limit-s <seconds>', 'CPU time of one run of the hidden tests; four times as long by the clock', seconds)
+    .option(
+      '--time-limit-s <seconds>',
+      'CPU time of one run of the hidden tests; four times as long by the clock',
+      seconds,
+    )
     .option('--no-grade', 'select only')
     .option('--json', 'one JSON document on stdout')
     .addHelpText('after', EXAMPLE);

@@ -75,23 +75,29 @@ it('the queue is on the server of the store, or on another one: behind a pooler 
 });
 
 describe('a variable that begins with BESTK_', () => {
+  const refusalOf = (name: string): Pick<BadInputError, 'place' | 'next'> | null => {
+    try {
+      loadConfig({ [name]: 'x' });
+      return null;
+    } catch (error) {
+      if (error instanceof BadInputError) return error;
+      throw error;
+    }
+  };
+
   it.each([
     ['BESTK_VERIFER_MODEL', 'BESTK_VERIFIER_MODEL'],
     ['BESTK_SANDBOX_CONCURENCY', 'BESTK_SANDBOX_CONCURRENCY'],
     ['BESTK_PROMPT', 'BESTK_PROMPTS'],
     ['BESTK_LLM_TIMEOUT', 'BESTK_LLM_TIMEOUT_S'],
   ])('is refused if no program reads it: %s, with the nearest setting', (name, nearest) => {
-    const load = (): unknown => loadConfig({ [name]: 'x' });
-    expect(load).toThrow(BadInputError);
-    expect(load).toThrow(expect.objectContaining({ place: { file: 'environment', field: name } }));
-    expect(load).toThrow(
-      expect.objectContaining({ next: expect.stringContaining(`Did you mean ${nearest}?`) as string }),
-    );
+    const refusal = refusalOf(name);
+    expect(refusal?.place).toEqual({ file: 'environment', field: name });
+    expect(refusal?.next).toContain(`Did you mean ${nearest}?`);
   });
 
   it('is refused without a guess if it resembles no setting', () => {
-    const load = (): unknown => loadConfig({ BESTK_SOMETHING_ELSE_ENTIRELY: 'x' });
-    expect(load).toThrow(expect.objectContaining({ next: 'Unset it. docs/settings.md lists all settings.' }));
+    expect(refusalOf('BESTK_SOMETHING_ELSE_ENTIRELY')?.next).toBe('Unset it. docs/settings.md lists all settings.');
   });
 
   it('may belong to a client, to compose.yaml, or be empty', () => {

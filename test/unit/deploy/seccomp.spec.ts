@@ -15,7 +15,7 @@ describe('the seccomp profile of sandboxes', () => {
             volumes: expect.arrayContaining([
               {
                 name: 'node',
-                hostPath: { path: expect.stringMatching(`/seccomp/${folder}$`), type: 'DirectoryOrCreate' },
+                hostPath: { path: expect.stringMatching(`/seccomp/${folder}$`) as string, type: 'DirectoryOrCreate' },
               },
             ]) as unknown,
           },
