@@ -1,3 +1,4 @@
+import { posix } from 'node:path';
 import { z } from 'zod';
 import { nextTurn } from '../../../src/core/async/time.js';
 import { SandboxLostError } from '../../../src/core/errors/unavailable.js';
@@ -12,27 +13,37 @@ import type { TreeSessions } from './tree-sessions.js';
 
 /*
  * Files that verification sets apart because of what the image is, not by their names (core/patch/file-roles.ts): files
- * that git ignores on base, which belong to the image's installation (a virtual environment, built extensions), new
- * files in folders of PATH, and new modules named like Python's own in folders of PYTHONPATH.
+ * that git ignores on base, which belong to the image's installation (a virtual environment, built extensions), the
+ * interpreters that root starts, new programs in folders of PATH that have the names of others, links to such folders,
+ * and new modules named like Python's own in folders of PYTHONPATH.
  */
 
 const FilesOfImage = z.object({
-  /** Paths of the patches that git ignores on base. */
+  /** Paths of the patches that git ignores on base, unless they are new and beside files that git tracks. */
   ignored: z.array(z.string()),
-  /** Folders on PATH inside the repository; '' = its root. */
+  /** Folders on PATH inside the repository, under each name that they have there; '' = its root. */
   programs: z.array(z.string()),
+  /** Names of the patches' files that are commands on base. */
+  commands: z.array(z.string()),
+  /** The interpreters of drivers inside the repository, and the links to them. */
+  interpreters: z.array(z.string()),
   /** Folders on PYTHONPATH inside the repository. */
   modules: z.array(z.string()),
 });
 type FilesOfImage = z.infer<typeof FilesOfImage>;
 
 /** Increment when the script or its reading changes. */
-const ASKED = 1;
+const ASKED = 2;
 const DEADLINE_S = 300;
 
+/** Programs that root looks up on the image's PATH. */
+const INTERPRETERS = ['python3', 'node'];
+
 /**
- * Prints entries that end in NUL: `programs FOLDER`, `modules FOLDER`, then the paths from stdin (one a line) that git
- * ignores. One git for all paths; one for each if some path makes git stop, e.g. one behind a link.
+ * Prints entries that end in NUL: kinds with a path or name, then the paths from stdin (one a line) that git ignores.
+ * One git for all paths; one for each if some path makes git stop, e.g. one behind a link. `walk` prints every path
+ * inside the repository that a path outside or inside means: as it is written from each folder on, and through each
+ * link.
  */
 const ASK = String.raw`
 unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE
@@ -40,21 +51,49 @@ g() { git -c safe.directory='*' -c core.excludesFile=/dev/null "$@"; }
 work=$(pwd -P)
 top=$(g rev-parse --show-toplevel) && cd "$top" || exit 1
 top=$(pwd -P)
+walk() (
+  at=$2 rest=
+  while [ -n "$at" ]; do
+    real=$(cd -P "$at" 2>/dev/null && pwd -P) &&
+      case $real/ in "$top"/*) printf '%s %s\0' "$1" "${'${real#"$top"}'}$rest" ;; esac
+    if [ -h "$at" ] && [ "$3" -lt 8 ] && to=$(readlink "$at"); then
+      case $to in /*) ;; *) to=${'${at%/*}'}/$to ;; esac
+      walk "$1" "$to$rest" $(($3 + 1))
+    fi
+    rest=/${'${at##*/}'}$rest
+    at=${'${at%/*}'}
+  done
+)
 inside() (
   set -f; IFS=:
   for folder in $2; do
     case $folder in /*) ;; *) folder=$work/$folder ;; esac
-    folder=$(cd -P "$folder" 2>/dev/null && pwd -P || printf %s "$folder")
-    case $folder/ in "$top"/*) folder=${'${folder#"$top"}'}; printf '%s %s\0' "$1" "${'${folder#/}'}" ;; esac
+    walk "$1" "$folder" 0
   done
 )
 inside programs "$PATH:"
 [ -z "$PYTHONPATH" ] || inside modules "$PYTHONPATH"
+for name do program=$(command -v "$name") && inside interpreters "$program"; done
 paths=$(cat)
-printf '%s\n' "$paths" | tr '\n' '\0' | g check-ignore -z --stdin 2>/dev/null
-[ "$?" -lt 2 ] || printf '%s\n' "$paths" | while IFS= read -r path; do
-  g check-ignore -z -- "$path" 2>/dev/null
+printf '%s\n' "$paths" | while IFS= read -r path; do
+  name=${'${path##*/}'}
+  case $name in -*) ;; *) command -v "$name" >/dev/null 2>&1 && printf 'commands %s\0' "$name" ;; esac
 done
+{
+  printf '%s\n' "$paths" | tr '\n' '\0' | g check-ignore -z --stdin 2>/dev/null
+  [ "$?" -lt 2 ] || printf '%s\n' "$paths" | while IFS= read -r path; do
+    printf '%s\0' "$path" | g check-ignore -z --stdin 2>/dev/null
+  done
+} | tr '\0' '\n' | {
+  last= tracked=
+  while IFS= read -r path; do
+    folder=${'${path%/*}'}
+    until [ -d "$folder" ]; do folder=${'${folder%/*}'}; done
+    [ "$folder" = "$last" ] || tracked=$(g --literal-pathspecs ls-files -- "$folder" | head -n 1)
+    last=$folder
+    if [ -e "$path" ] || [ -z "$tracked" ]; then printf '%s\0' "$path"; fi
+  done
+}
 exit 0`;
 
 async function askFilesOfImage(
@@ -64,36 +103,53 @@ async function askFilesOfImage(
 ): Promise<FilesOfImage> {
   // A colon at the beginning would be magic to git.
   const stdin = paths.map((path) => `./${path}\n`).join('');
-  const argv = ['/bin/sh', '-c', ASK];
+  const argv = ['/bin/sh', '-c', ASK, 'sh', ...INTERPRETERS];
   const ended = await session.exec(inInstanceEnvironment({ argv, stdin, deadlineS: DEADLINE_S }), signal);
   if (ended.kind !== 'exited' || ended.exitCode !== 0 || ended.truncated) {
     throw new SandboxLostError(`git could not be asked which files it ignores: ${ended.stderr.slice(0, 500)}`);
   }
   const entries = ended.stdout.split('\0').slice(0, -1);
-  const folders = (kind: string): string[] =>
+  const named = (kind: string): string[] =>
     entries.flatMap((entry) => (entry.startsWith(`${kind} `) ? [entry.slice(kind.length + 1)] : []));
+  const places = (kind: string): string[] => [...new Set(named(kind).map(plainPath))];
   return {
     ignored: entries.flatMap((entry) => (entry.startsWith('./') ? [entry.slice(2)] : [])),
-    programs: folders('programs'),
-    modules: folders('modules'),
+    programs: places('programs'),
+    commands: [...new Set(named('commands'))],
+    interpreters: places('interpreters'),
+    modules: places('modules'),
   };
+}
+
+/** Relative to the repository's root, without `./`, `..` and doubled slashes; '' = the root. */
+function plainPath(path: string): string {
+  return posix.relative('/', posix.join('/', path));
 }
 
 /** Modes of programs, and of links to them or to their folder. */
 const EXECUTABLE: ReadonlySet<string> = new Set(['100755', '120000']);
 
-function isOfImage({ parsed, path, paths }: PatchFile, { ignored, programs, modules }: FilesOfImage): boolean {
-  if (paths.some((each) => ignored.includes(each))) return true;
-  if (!createsFile(parsed)) return false;
-  const parent = path.includes('/') ? path.slice(0, path.lastIndexOf('/')) : '';
+function isOfImage({ parsed, path, paths }: PatchFile, image: FilesOfImage): boolean {
+  const { ignored, programs, commands, interpreters, modules } = image;
+  // A file in the place of a folder is a link, whether the patch adds it or changes its target.
+  const places = [...programs, ...interpreters].map((place) => `${place}/`);
+  if (paths.some((each) => ignored.includes(each) || places.some((place) => place.startsWith(`${each}/`)))) return true;
+  const [folder, name] = [posix.dirname(path), posix.basename(path)];
   // What is renamed or copied keeps its mode, which the patch need not tell.
   const mayRun = paths.length > 1 || EXECUTABLE.has(parsed.newMode ?? '');
-  const isProgram = mayRun && programs.some((folder) => folder === parent || `${folder}/`.startsWith(`${path}/`));
-  const isModule = modules.some((folder) => {
-    const prefix = folder === '' ? '' : `${folder}/`;
+  const isCommand = commands.includes(name) || INTERPRETERS.includes(name);
+  if (mayRun && isCommand && programs.includes(folder === '.' ? '' : folder)) return true;
+  if (!createsFile(parsed)) return false;
+  return modules.some((each) => {
+    const prefix = each === '' ? '' : `${each}/`;
     return path.startsWith(prefix) && isOthersModule(path.slice(prefix.length));
   });
-  return isProgram || isModule;
+}
+
+/** The files of the image; a patch may have several sections for one file. */
+function filesOfImageIn(files: readonly PatchFile[], image: FilesOfImage): readonly PatchFile[] {
+  const apart = new Set(files.filter((file) => isOfImage(file, image)).flatMap(({ paths }) => paths));
+  return files.filter(({ paths }) => paths.some((path) => apart.has(path)));
 }
 
 /** Patches without the image's own files. */
@@ -127,7 +183,7 @@ export async function setFilesOfImageApart(
   const unverifiable: Unverifiable[] = [];
   const setApart = new Map<string, string[]>();
   for (const [patch, files] of read) {
-    const apart = files.filter((file) => isOfImage(file, found));
+    const apart = filesOfImageIn(files, found);
     const rest = apart.length === 0 ? patch : withoutFiles(patch, files, apart);
     if ('reason' in rest) {
       unverifiable.push(...patch.candidateIds.map((candidateId) => ({ candidateId, ...rest })));

@@ -11,6 +11,8 @@ import { go } from '../../../fixtures/sandbox-commands.js';
 /** What the image tells of itself. */
 interface Image {
   readonly programs?: readonly string[];
+  readonly commands?: readonly string[];
+  readonly interpreters?: readonly string[];
   readonly modules?: readonly string[];
   readonly ignored?: readonly string[];
 }
@@ -23,7 +25,7 @@ describe('files of the image in a patch', () => {
     [asked, trees] = [[], []];
   });
 
-  function sandbox({ programs = [], modules = [], ignored = [] }: Image): FakeSandbox {
+  function sandbox({ ignored = [], ...places }: Image): FakeSandbox {
     const play = playSuite({
       test: (tree) => (tree?.includes('return a + b') === true ? 0 : 2),
       regression: () => ({ a: 'passed' }),
@@ -32,7 +34,7 @@ describe('files of the image in a patch', () => {
       const line = request.argv.join(' ');
       if (line.includes('check-ignore')) {
         asked = String(request.stdin).trim().split('\n');
-        const folders = [...programs.map((each) => `programs ${each}`), ...modules.map((each) => `modules ${each}`)];
+        const folders = Object.entries(places).flatMap(([kind, each]) => each.map((place) => `${kind} ${place}`));
         const found = asked.filter((path) => ignored.includes(path.slice(2)));
         return exited(0, [...folders, ...found].map((entry) => `${entry}\0`).join(''));
       }
@@ -48,13 +50,25 @@ describe('files of the image in a patch', () => {
     );
   const apartIn = (verdicts: readonly Verdict[]): unknown =>
     verdicts.find(({ evidence }) => 'set_apart' in evidence)?.evidence.set_apart;
+  const mode = (path: string): string => `diff --git a/${path} b/${path}\nold mode 100644\nnew mode 100755\n`;
   const program = (path: string): string => newFile(path, '#!/bin/sh').replace('mode 100644', 'mode 100755');
 
   it.each([
     ['that git ignores', { ignored: ['made/x.py'] }, newFile('made/x.py', 'a = 1')],
     ['that git ignores and the patch changes', { ignored: ['x.py'] }, WRONG.replaceAll('calc.py', 'x.py')],
-    ['that becomes a program', { programs: ['tools'] }, program('tools/sed')],
-    ['that becomes a program at the root', { programs: [''] }, program('python3')],
+    ['that becomes a program', { programs: ['/tools'], commands: ['sed'] }, program('tools/sed')],
+    ['that becomes a program at the root', { programs: ['/'] }, program('python3')],
+    ['that becomes an interpreter that the image lacks', { programs: ['tools'] }, program('tools/node')],
+    ['in a folder that is not written plainly', { programs: ['/a/../tools/./bin//'] }, program('tools/bin/python3')],
+    [
+      'that the patch makes executable later',
+      { programs: ['tools'], commands: ['sed'] },
+      newFile('tools/sed', '#!/bin/sh') + mode('tools/sed'),
+    ],
+    ['that the patch makes executable', { programs: ['tools'], commands: ['sed'] }, mode('tools/sed')],
+    ['that is the interpreter', { interpreters: ['/own/python3'] }, WRONG.replaceAll('calc.py', 'own/python3')],
+    ['that leads to the interpreter', { interpreters: ['/own/bin/python3'] }, WRONG.replaceAll('calc.py', 'own')],
+    ['that leads to a folder of programs', { programs: ['/now/bin'] }, WRONG.replaceAll('calc.py', 'now')],
     [
       'that becomes a folder of programs',
       { programs: ['tools/bin'] },
@@ -65,14 +79,15 @@ describe('files of the image in a patch', () => {
     const verdicts = await verify(image, RIGHT + added);
     expect(new Set(trees)).toEqual(new Set([RIGHT]));
     expect(told(verdicts)['0']).toMatchObject({ regression: 1 });
-    expect(apartIn(verdicts)).toHaveLength(1);
+    expect(new Set(apartIn(verdicts) as string[]).size).toBe(1);
   });
 
   it.each([
     ['in no folder of the image', {}, newFile('pkg/json.py', 'a = 1')],
-    ['that cannot be run', { programs: [''] }, newFile('more.py', 'a = 1')],
-    ['below a folder of programs', { programs: ['tools'] }, program('tools/lib/sed')],
-    ['that is a program on base', { programs: ['tools'] }, WRONG.replaceAll('calc.py', 'tools/sed')],
+    ['that is a program of a new name', { programs: ['tools'], commands: ['sed'] }, program('tools/sums')],
+    ['that cannot be run', { programs: [''], commands: ['more.py'] }, newFile('more.py', 'a = 1')],
+    ['below a folder of programs', { programs: ['tools'], commands: ['sed'] }, program('tools/lib/sed')],
+    ['that is a program on base', { programs: ['tools'], commands: ['sed'] }, WRONG.replaceAll('calc.py', 'tools/sed')],
     ['with a name of its own', { modules: ['lib'] }, newFile('lib/jsons.py', 'a = 1')],
   ])('stays: one %s', async (_, image, added) => {
     expect(apartIn(await verify(image, RIGHT + added))).toBeUndefined();
