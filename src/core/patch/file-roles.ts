@@ -60,7 +60,7 @@ const RUNNER_CONFIG = [
   // What starts Maven and Gradle; properties set the options of its JVM.
   /^(mvnw|gradlew|gradle\.properties|gradle-wrapper\.(jar|properties)|init\.gradle(\.kts)?)$/,
   // They choose the interpreter, the compiler or the modules, and may name one in the repository.
-  /^\.(go|java|node|perl|php|python|ruby|tool)-versions?$|^rust-toolchain(\.toml)?$|^\.?mise\.toml$|^go\.work(\.sum)?$/,
+  /^\.(go|java|node|perl|php|python|ruby|tool)-versions?$|^rust-toolchain(\.toml)?$|^\.?mise(\.[\w.-]+)?\.toml$|^go\.work(\.sum)?$/,
   /^pyvenv\.cfg$/,
   /^\.git(attributes|modules|ignore)$/,
   // Compiled code is loaded before source of the same name, and cannot be reviewed.
@@ -115,7 +115,7 @@ export function roleOf(path: string): FileRole {
     isContinuousIntegration(path) ||
     parts.some(isStartUp) ||
     VIRTUAL_ENVIRONMENT.test(path) ||
-    /^(bin\/(doc)?test$|vendor\/bin\/|\.config\/nextest\.toml$)/.test(path) ||
+    /^(bin\/(doc)?test$|vendor\/bin\/|\.config\/nextest\.toml$|(\.mise|(\.config\/)?mise)\/.*\.toml$)/.test(path) ||
     REPORTS.test(path) ||
     standsForRunner(parts)
   ) {
@@ -187,9 +187,9 @@ function isStartUp(part: string): boolean {
   );
 }
 
-/** Virtual environments by their usual names, which are names of packages as well. */
+/** Virtual environments by their usual names, which are names of packages as well, and Python's library in others. */
 const VIRTUAL_ENVIRONMENT =
-  /(^|\/)(venv|virtualenv)\/(bin|lib|lib64|Lib|Scripts)\/|^env\/(bin|Scripts|lib(64)?\/python[\d.]+)\//;
+  /(^|\/)(venv|virtualenv)\/(bin|lib|lib64|Lib|Scripts)\/|^env\/(bin|Scripts)\/|(^|\/)lib(64)?\/python\d+\.\d+\//;
 
 /** A module at the repository's root that would be imported instead of the runner; pytest's own source is in `src/`. */
 function standsForRunner([first = '']: readonly string[]): boolean {
