@@ -1,4 +1,3 @@
-import { posix } from 'node:path';
 import { z } from 'zod';
 import { nextTurn } from '../../../src/core/async/time.js';
 import { SandboxLostError } from '../../../src/core/errors/unavailable.js';
@@ -123,7 +122,12 @@ async function askFilesOfImage(
 
 /** Relative to the repository's root, without `./`, `..` and doubled slashes; '' = the root. */
 function plainPath(path: string): string {
-  return posix.relative('/', posix.join('/', path));
+  const parts: string[] = [];
+  for (const part of path.split('/')) {
+    if (part === '..') parts.pop();
+    else if (part !== '' && part !== '.') parts.push(part);
+  }
+  return parts.join('/');
 }
 
 /** Modes of programs, and of links to them or to their folder. */
@@ -134,11 +138,12 @@ function isOfImage({ parsed, path, paths }: PatchFile, image: FilesOfImage): boo
   // A file in the place of a folder is a link, whether the patch adds it or changes its target.
   const places = [...programs, ...interpreters].map((place) => `${place}/`);
   if (paths.some((each) => ignored.includes(each) || places.some((place) => place.startsWith(`${each}/`)))) return true;
-  const [folder, name] = [posix.dirname(path), posix.basename(path)];
+  const slash = path.lastIndexOf('/');
+  const [folder, name] = [path.slice(0, Math.max(0, slash)), path.slice(slash + 1)];
   // What is renamed or copied keeps its mode, which the patch need not tell.
   const mayRun = paths.length > 1 || EXECUTABLE.has(parsed.newMode ?? '');
   const isCommand = commands.includes(name) || INTERPRETERS.includes(name);
-  if (mayRun && isCommand && programs.includes(folder === '.' ? '' : folder)) return true;
+  if (mayRun && isCommand && programs.includes(folder)) return true;
   if (!createsFile(parsed)) return false;
   return modules.some((each) => {
     const prefix = each === '' ? '' : `${each}/`;
