@@ -3,7 +3,7 @@ import pLimit from 'p-limit';
 import { type Gradable, gradeIssue, gradeOneOfMany, type HowToGrade } from '../benchmarks/grade-arms.js';
 import { BadInputError, EXIT } from '../core/errors/errors.js';
 import { visibleLine } from '../core/hostile-text.js';
-import { readAllCandidates } from '../io/inputs/candidates.js';
+import { readGivenCandidates } from '../io/saved-runs/given-candidates.js';
 import { type CandidateGrade, countLabels, type GradeBook, type Graded } from '../grading/grade-candidates.js';
 import { type HiddenTests, hiddenTests, readAnswers, type SealedRows } from '../grading/hidden-tests.js';
 import { testCommand } from '../grading/test-command.js';
@@ -12,7 +12,7 @@ import { type GradedInstance, GradeFiles, gradesOfSet, gradeSummary } from '../r
 import { type Skipped, withoutCandidates } from '../reports/set-files.js';
 import { CurveTable } from '../statistics/intervals/curve-table.js';
 import { type App, type OpenApp, seconds } from './command.js';
-import { printJson, printProgress, printText } from './output.js';
+import { printJson, printNote, printProgress, printText } from './output.js';
 import { givenIssues, type IssueOptions, parallelOption, withIssueOptions } from './run-options.js';
 import { untilInterrupted } from './stopping.js';
 
@@ -101,7 +101,7 @@ async function readGradable(
 ): Promise<{ readonly gradable: readonly Gradable[]; readonly skipped: readonly Skipped[] }> {
   const issues = await givenIssues(options);
   const ids = issues.map(({ instance_id }) => instance_id);
-  const candidates = await readAllCandidates(options.candidates, ids);
+  const candidates = await readGivenCandidates(options.candidates, ids, printNote);
   const file = options.hiddenTests ?? options.issue;
   const problems = new Map<string, BadInputError>();
   const wanted = new Set(ids.filter((id) => candidates.has(id)));

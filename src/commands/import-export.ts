@@ -30,8 +30,9 @@ const IMPORT_EXAMPLE = `
 Example:
   $ bestk import runs/ preds.json output.jsonl.gz --out imported/
 
-Reads R2E-Gym JSONL, SWE-agent .traj, mini-swe-agent .traj.json, OpenHands output.jsonl, Harbor/ATIF trials, SWE-bench
-predictions and reports, Augment's and Trae's selector input, and bestk's own candidates and labels; .gz and .zst too.
+Reads R2E-Gym JSONL, SWE-agent .traj, mini-swe-agent .traj.json, OpenHands output.jsonl, Harbor/ATIF trials, published
+trajectories (nebius, nvidia, SWE-Gym, SWE-smith), SWE-bench predictions and reports, Augment's and Trae's selector input,
+and bestk's own candidates and labels; .gz, .zst and .parquet too.
 Formats are detected from content; folders are searched recursively. The folder gets candidates.jsonl, trajectories.jsonl, issues.jsonl,
 rejected.jsonl (file, line, byte and reason of each unreadable record) and, kept apart, labels.jsonl with everything
 that reveals the outcome: rewards, reports, gold patches, hidden tests and their logs.

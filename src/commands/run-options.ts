@@ -13,6 +13,7 @@ import { readAllTests } from '../io/inputs/candidates.js';
 import { readIssues } from '../io/datasets/data-set.js';
 import { presetsForRuns } from '../runs/run-intake.js';
 import { collected, count, probability } from './command.js';
+import { printNote } from './output.js';
 
 /** Options that determine how the verdicts are decided. */
 export interface RuleOptions {
@@ -121,7 +122,8 @@ export function verifierNames({ verifiers }: { readonly verifiers?: string | nul
 
 /** @throws BadInputError naming file, line and field */
 export function givenIssues({ issue, instance, image, split }: IssueOptions): Promise<readonly Issue[]> {
-  return readIssues(issue, { instances: instance.length === 0 ? undefined : instance, image, split });
+  const instances = instance.length === 0 ? undefined : instance;
+  return readIssues(issue, { instances, image, split, onUnread: printNote });
 }
 
 /**

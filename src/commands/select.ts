@@ -8,12 +8,12 @@ import { Candidate } from '../core/run/candidate.js';
 import { Issue, repositoryOf } from '../core/run/issue.js';
 import { type RunRequest, runRequest } from '../core/run/run-request.js';
 import { imageOf, imageTemplates } from '../io/datasets/rows.js';
-import { readAllCandidates } from '../io/inputs/candidates.js';
+import { readGivenCandidates } from '../io/saved-runs/given-candidates.js';
 import { readText } from '../io/records/records.js';
 import { type Skipped, withoutCandidates } from '../reports/set-files.js';
 import { prepareFolder } from '../reports/write-run.js';
 import { type OpenApp, outFolder } from './command.js';
-import { tellEstimate } from './output.js';
+import { printNote, tellEstimate } from './output.js';
 import {
   estimateOption,
   givenIssues,
@@ -99,7 +99,7 @@ async function candidatesOf(
 ): Promise<ReadonlyMap<string, readonly Candidate[]>> {
   const { candidates, fromBranches, fromPatches } = options;
   oneOf({ '--candidates': candidates, '--from-branches': fromBranches, '--from-patches': fromPatches });
-  if (candidates !== undefined) return readAllCandidates(candidates, ids);
+  if (candidates !== undefined) return readGivenCandidates(candidates, ids, printNote);
   const [id = '', ...others] = ids;
   if (others.length > 0)
     throw new BadInputError('names several issues; --from-branches and --from-patches need exactly one.', {

@@ -183,7 +183,7 @@ function keyOf({ imageId, issue, tests, command, timeLimitS, sandbox }: GradingC
   const instance = [issue.instance_id, imageId, workdir, base_commit];
   const asked = [testPatch, failToPass, passToPass, gold, command.line, timeLimitS, sandbox.limits];
   const isPlain = setup_patch === null && Object.keys(command.scripts).length === 0;
-  const further = isPlain ? [] : [setup_patch, command.scripts];
+  const further = isPlain ? [] : [setup_patch, command.scripts, command.format];
   return contentKey([PROTOCOL, instance, asked, ...further, patch]);
 }
 
@@ -206,6 +206,7 @@ async function withoutBroken(
   const { tests } = bench;
   const listed = requiredTests(tests);
   const base = await runBase(bench, signal);
+  // Strict for a row's own script, too: pytest ends with 2 if it collects no file, which must leave out no test.
   if (disagreement(base, bench.command.format) !== null) return { bench, base, listed, leftOut: [] };
   const kept: readonly TestStatus[] = ranAll(base, bench.command) ? MAINTAINED : [...MAINTAINED, 'missing'];
   const isKept = (name: string): boolean => kept.includes(base.log.statusOf(name));

@@ -3,6 +3,7 @@ import type { TestLog, TestStatus } from '../../verifiers/execution-based/report
 import { OUT_OF_CPU } from '../ports/sandbox.js';
 import type { HiddenTests } from './hidden-tests.js';
 import { type GradingContext, type TestRun, wallLimitS } from './run-hidden-tests.js';
+import type { TestCommand } from './test-command.js';
 
 /**
  * Why a run alone does not decide: it exceeded a limit, its log names less than half of the listed tests, only lacks
@@ -19,8 +20,13 @@ export interface Verdict {
   readonly doubt: Doubt | null;
 }
 
+/** Smallest and largest. */
+type Exits = readonly [number, number];
+
 /** Smallest and largest exit code of a shell whose command a signal ended. */
-const SIGNALS = [129, 159] as const;
+const SIGNALS: Exits = [129, 159];
+/** Codes with which the runner of a row's own script may report failed tests; higher ones are the shell's. */
+const ANY_FAILURE: Exits = [1, 125];
 const NAMED = 3;
 /** Results with which a PASS_TO_PASS test is maintained, as in SWE-bench's harness (`test_maintained`). */
 export const MAINTAINED: readonly TestStatus[] = ['passed', 'skipped'];
@@ -42,7 +48,8 @@ export function judge(
   const required = requiredTests(tests);
   const lost = lostTests(run.log, tests);
   const limit = exceededLimit(run, timeLimitS);
-  const reason = limit ?? whyNotPassed(lost, required.length) ?? disagreement(run, command.format);
+  const reason =
+    limit ?? whyNotPassed(lost, required.length) ?? disagreement(run, command.format, failureCodes(command));
   return {
     resolved: reason === null,
     reason: reason ?? `all ${required.length} tests passed`,
@@ -83,13 +90,22 @@ export function namesHalf(log: TestLog, names: readonly string[]): boolean {
 }
 
 /** Why a run's log is not credible, or null: the candidate's code can write to it, so the exit code must agree. */
-export function disagreement({ ended, log, isCut }: TestRun, format: LogFormat): string | null {
+export function disagreement(
+  { ended, log, isCut }: TestRun,
+  format: LogFormat,
+  exits: Exits = LOG_FORMATS[format].exits,
+): string | null {
   if (isCut) return 'the tests printed more than is read';
   if (ended.kind !== 'exited') return `the tests ended as ${ended.kind}`;
   const { exitCode } = ended;
-  const isExplained = isWithin(exitCode, [1, 1]) || isWithin(exitCode, LOG_FORMATS[format].exits);
+  const isExplained = isWithin(exitCode, [1, 1]) || isWithin(exitCode, exits);
   if (exitCode === 0 || (isExplained && !isSignal(exitCode, log) && log.hasFailures)) return null;
   return `the command ended with exit code ${exitCode}, which its log does not explain`;
+}
+
+/** Exit codes with which the tests of a patch may fail; undefined = those of the log's format. */
+export function failureCodes({ isEvalScript }: Pick<TestCommand, 'isEvalScript'>): Exits | undefined {
+  return isEvalScript ? ANY_FAILURE : undefined;
 }
 
 /** Mocha's code may be as high if as many tests failed. */
@@ -97,7 +113,7 @@ function isSignal(exitCode: number, log: TestLog): boolean {
   return isWithin(exitCode, SIGNALS) && exitCode !== log.failures;
 }
 
-function isWithin(code: number, [least, most]: readonly [number, number]): boolean {
+function isWithin(code: number, [least, most]: Exits): boolean {
   return code >= least && code <= most;
 }
 

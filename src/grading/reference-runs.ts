@@ -1,4 +1,4 @@
-import { disagreement, exceededLimit, judge, namesHalf, requiredTests, type Verdict } from './judge.js';
+import { disagreement, exceededLimit, failureCodes, judge, namesHalf, requiredTests, type Verdict } from './judge.js';
 import { type GradingContext, runPatch, type TestRun } from './run-hidden-tests.js';
 import type { TestLog } from '../../verifiers/execution-based/reports/test-log.js';
 
@@ -77,7 +77,8 @@ export class ReferenceRuns {
 
   async #whyContradicted(signal: AbortSignal): Promise<string | null> {
     const gold = await this.#runGold(signal);
-    const problem = gold === null ? null : disagreement(gold, this.references.bench.command.format);
+    const { command } = this.references.bench;
+    const problem = gold === null ? null : disagreement(gold, command.format, failureCodes(command));
     return problem === null ? null : `with gold, too, ${problem}`;
   }
 

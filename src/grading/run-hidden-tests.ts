@@ -114,7 +114,7 @@ export async function runPatch(bench: GradingContext, text: string, signal: Abor
  * `runInFreshContainer`
  */
 export async function runBase(bench: GradingContext, signal: AbortSignal): Promise<TestRun> {
-  const apply = (session: SandboxSession): Promise<string | null> => testedBase(session, bench.tests.testPatch, signal);
+  const apply = (session: SandboxSession): Promise<string | null> => testedBase(session, bench, signal);
   const run = await runInFreshContainer(bench, apply, signal);
   if (typeof run !== 'string') return run;
   throw new BadInputError(
@@ -218,7 +218,7 @@ async function patchTree(
   await restore(session, [...tests.files.flatMap(({ paths }) => paths), ...ownRunner], signal);
   const { repairs } = form;
   if (tests.testPatch === null) return { problem: null, repairs };
-  const tested = await apply(session, tests.testPatch, signal);
+  const tested = await applyTests(session, tests.testPatch, { command, signal });
   if (succeeded(tested)) return { problem: null, repairs };
   return failed(`the hidden tests do not apply on top of the patch: ${detailOf(tested)}`);
 }
@@ -229,17 +229,31 @@ async function patchTree(
  */
 async function testedBase(
   session: SandboxSession,
-  testPatch: string | null,
+  { tests: { testPatch }, command }: Pick<GradingContext, 'tests' | 'command'>,
   signal: AbortSignal,
 ): Promise<string | null> {
   if (testPatch === null) return null;
-  const asked = await apply(session, testPatch, signal);
+  const asked = await applyTests(session, testPatch, { command, signal });
   return succeeded(asked) ? null : detailOf(asked);
 }
 
-function apply(session: SandboxSession, patch: string, signal: AbortSignal): Promise<ExecOutcome> {
+function apply(
+  session: SandboxSession,
+  patch: string,
+  signal: AbortSignal,
+  options: readonly string[] = [],
+): Promise<ExecOutcome> {
   const stdin = patch.endsWith('\n') ? patch : `${patch}\n`;
-  return session.exec({ argv: [...GIT_APPLY, '-'], stdin, deadlineS: DEADLINE_S }, signal);
+  return session.exec({ argv: [...GIT_APPLY, ...options, '-'], stdin, deadlineS: DEADLINE_S }, signal);
+}
+
+/** Only checks that they apply if the row's script applies them: they cannot be applied twice. */
+function applyTests(
+  session: SandboxSession,
+  testPatch: string,
+  { command, signal }: { readonly command: TestCommand; readonly signal: AbortSignal },
+): Promise<ExecOutcome> {
+  return apply(session, testPatch, signal, command.isEvalScript ? ['--check'] : []);
 }
 
 async function restore(session: SandboxSession, paths: readonly string[], signal: AbortSignal): Promise<void> {

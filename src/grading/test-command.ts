@@ -17,6 +17,8 @@ export interface TestCommand {
   /** unittest reports on stderr; merging in stdout, where tests print, would only break up its lines. */
   readonly reportsOn: 'stderr' | 'both';
   readonly format: LogFormat;
+  /** Whether it is the row's own script, which applies the test patch, and whose runner may have any exit code. */
+  readonly isEvalScript: boolean;
   /** Files written into the container before the command runs, by absolute path. */
   readonly scripts: Readonly<Record<string, string>>;
 }
@@ -50,7 +52,7 @@ const BY_EXTENSION: readonly (readonly [RegExp, string])[] = [
  */
 export function testCommand(tests: HiddenTests, given: string | null): TestCommand {
   const files = testFiles(tests);
-  const template = given ?? tests.command ?? ofRepository(tests) ?? ofLanguage(files);
+  const template = given ?? ownCommand(tests) ?? ofRepository(tests) ?? ofLanguage(files);
   const runnable = files.filter((path) => !/(^|\/)(__init__|conftest)\.py$/.test(path) && isTest(path));
   if (runnable.length === 0 && /\{(files|folders|modules)\}/.test(template)) {
     throw new BadInputError(
@@ -64,7 +66,14 @@ export function testCommand(tests: HiddenTests, given: string | null): TestComma
     .replaceAll('{scripts}', () => SCRIPTS);
   const scripts = Object.entries(scriptsOf(tests, template)).map(([name, text]) => [`${SCRIPTS}/${name}`, text]);
   const format = logFormatOf(tests, template, given !== null);
-  return { line, scripts: Object.fromEntries(scripts) as Record<string, string>, format, ...runnerOf(format) };
+  const own: Partial<HiddenTests> = given === null ? tests : {};
+  return { line, scripts: Object.fromEntries(scripts) as Record<string, string>, format, ...runnerOf(format, own) };
+}
+
+/** @throws BadInputError when it cannot be used */
+function ownCommand({ command, unusable }: HiddenTests): string | null {
+  if (unusable !== undefined) throw unusable;
+  return command;
 }
 
 /**
@@ -73,34 +82,47 @@ export function testCommand(tests: HiddenTests, given: string | null): TestComma
  * @throws BadInputError when the format is unknown
  */
 function logFormatOf(tests: HiddenTests, command: string, isGiven: boolean): LogFormat {
-  const fromRow = tests.log === null ? null : logFormatByName(tests.log);
-  const implied = logFormatOfCommand(command);
-  const format = isGiven ? (implied ?? fromRow) : (fromRow ?? implied);
+  const script = isGiven ? undefined : tests.evalScript;
+  const fromRow = logFormatByName(tests.log ?? '');
+  const implied = logFormatOfCommand(script?.tests ?? command);
+  const [first, second] = isGiven ? [implied, fromRow] : [fromRow, implied];
+  const format = first ?? second;
   if (format !== null) return format;
-  if (tests.log === null && namesPython(tests)) return 'pytest';
+  if (script === undefined && isUnnamedPytest(tests)) return 'pytest';
+  throw unknownFormat(tests);
+}
+
+function unknownFormat({ log, logColumn }: HiddenTests): BadInputError {
   const problem =
-    tests.log === null
+    log === null
       ? 'is missing, and the command does not say which program runs the tests.'
-      : `names a parser of logs that bestk does not know: "${tests.log.slice(0, LONGEST_PARSER)}".`;
-  throw new BadInputError(
+      : `names a parser of logs that bestk does not know: "${log.slice(0, LONGEST_PARSER)}".`;
+  return new BadInputError(
     problem,
-    { field: tests.logColumn ?? 'log_parser' },
+    { field: logColumn ?? 'log_parser' },
     'Pass --test-command, and end it with a comment that names a format of docs/grading.md, such as # log: junit.',
   );
 }
 
 const LONGEST_PARSER = 80;
 
-function namesPython({ failToPass, passToPass, files }: HiddenTests): boolean {
+function isUnnamedPytest({ log, failToPass, passToPass, files }: HiddenTests): boolean {
+  if (log !== null) return false;
   const names = [...failToPass, ...passToPass];
   return names.some((name) => name.includes('::')) || files.some(({ path }) => path.endsWith('.py'));
 }
 
 const UNITTEST_RUNNER = ['tests/runtests.py', 'tests/test_sqlite.py'];
 
-function runnerOf(format: LogFormat): Pick<TestCommand, 'runnerFiles' | 'reportsOn'> {
-  if (format === 'unittest') return { runnerFiles: UNITTEST_RUNNER, reportsOn: 'stderr' };
-  return { runnerFiles: format === 'sympy' ? ['bin/test'] : [], reportsOn: 'both' };
+type Runner = Pick<TestCommand, 'runnerFiles' | 'reportsOn' | 'isEvalScript'>;
+
+/** A row's own script is read as SWE-bench's harness reads it, both streams. */
+function runnerOf(format: LogFormat, { evalScript }: Partial<HiddenTests>): Runner {
+  const isEvalScript = evalScript !== undefined;
+  if (format === 'unittest') {
+    return { runnerFiles: UNITTEST_RUNNER, reportsOn: isEvalScript ? 'both' : 'stderr', isEvalScript };
+  }
+  return { runnerFiles: format === 'sympy' ? ['bin/test'] : [], reportsOn: 'both', isEvalScript };
 }
 
 function ofRepository({ repo, version }: HiddenTests): string | undefined {
@@ -120,8 +142,9 @@ function ofLanguage(files: readonly string[]): string {
 }
 
 /** @throws BadInputError when the command needs scripts that were not given */
-function scriptsOf({ scripts }: HiddenTests, template: string): Readonly<Record<string, string>> {
+function scriptsOf({ scripts, evalScript }: HiddenTests, template: string): Readonly<Record<string, string>> {
   if (!template.includes('{scripts}')) return {};
+  if (evalScript !== undefined) return { [evalScript.name]: evalScript.text };
   if (scripts !== undefined) return scripts;
   throw new BadInputError(
     'of SWE-bench Pro are run by scripts that are not in its rows.',

@@ -11,6 +11,7 @@ import { changeKey, fingerprint, patchSize, readPatch, splitPatch } from '../cor
 import { repositoryOf } from '../core/run/issue.js';
 import { type Imported, importRuns } from '../io/saved-runs/import-runs.js';
 import type { SavedRun, Sealed } from '../io/saved-runs/saved-run.js';
+import { unreadNoteText } from '../io/saved-runs/unread-columns.js';
 import { type MaybeLabelled, type ScoredIssue, splitByLabel } from '../statistics/curves/scored-issue.js';
 import type { Label, OnLabelNote } from './label-book.js';
 import { ImportLabels } from './labels.js';
@@ -177,6 +178,7 @@ export function reliabilityTable(
  * Saved runs as issues with labelled candidates and without scores, for Pass@K. A candidate without a label takes that of
  * another candidate of its instance with the same source change, including those in `others`, which only provide labels: those
  * of their own candidates, or of candidates in `paths` if they have none of the instance.
+ * @param onNote receives what was not read, and which labels contradict each other
  * @throws BadInputError for a path that does not exist
  */
 export async function scoredRuns(
@@ -185,8 +187,8 @@ export async function scoredRuns(
   onNote: OnLabelNote = () => undefined,
 ): Promise<readonly ScoredIssue[]> {
   const join = new ImportLabels();
-  const own = await read(paths, join, onNote);
-  const theirs = await read(others, new ImportLabels(), onNote, join);
+  const own = await read(paths, { join, onNote });
+  const theirs = await read(others, { join: new ImportLabels(), earlier: join, onNote });
   const labels = new Map(own.labels);
   for (const [key, label] of theirs.further) addLabel(labels, key, label);
   const bySame = new Map<string, Label>();
@@ -222,12 +224,16 @@ interface SavedRuns {
   readonly further: Outcomes;
 }
 
-/** @param earlier with the candidates that were read before */
+interface ReadOptions {
+  readonly join: ImportLabels;
+  /** With the candidates that were read before. */
+  readonly earlier?: ImportLabels;
+  readonly onNote: OnLabelNote;
+}
+
 async function read(
   paths: readonly string[],
-  join: ImportLabels,
-  onNote: OnLabelNote,
-  earlier = new ImportLabels(),
+  { join, earlier = new ImportLabels(), onNote }: ReadOptions,
 ): Promise<SavedRuns> {
   const runs = new Map<string, Known[]>();
   const [rows, further]: [Sealed[], Sealed[]] = [[], []];
@@ -237,10 +243,11 @@ async function read(
     }
     rows.push(...joined(each, join));
     if (each.kind === 'sealed') further.push(...joined(each, earlier));
+    if (each.kind === 'unread') onNote(unreadNoteText(each.note));
   }
-  const all = [...further, ...earlier.settle().rows].filter(({ instance_id }) => !runs.has(instance_id));
   const settled = join.settle();
-  for (const { file, reason } of settled.contradictions) onNote(`${file} has ${reason}; it is not used`);
+  for (const { file, reason } of settled.contradictions) onNote(`${file}: ${reason}`);
+  const all = [...further, ...earlier.settle().rows].filter(({ instance_id }) => !runs.has(instance_id));
   return { runs, labels: outcomesOf([...rows, ...settled.rows]), further: outcomesOf(all) };
 }
 

@@ -35,13 +35,17 @@ interface Returned {
   readonly model: string;
 }
 
-/** Where a label was read. */
-interface LabelPlace {
+/** What was said of a candidate first, and where. */
+interface Outcome {
+  readonly resolved: boolean | null;
+  /** Only by the summary of a whole run. */
+  readonly isOfSummary: boolean;
   readonly file: string;
   readonly line: number | undefined;
 }
 
 type KnownById = ReadonlyMap<string, Known>;
+const NOBODY: KnownById = new Map<string, Known>();
 type Reason = Pick<Homeless, 'reason'>;
 
 /**
@@ -52,8 +56,10 @@ export class ImportLabels<Row extends Sealed = Sealed> {
   private readonly known = new Map<string, Map<string, Known>>();
   private readonly returned = new Map<string, Returned>();
   private readonly apart: Apart<Row>[] = [];
-  private readonly outcomes = new Map<string, { readonly resolved: boolean } & LabelPlace>();
+  private readonly outcomes = new Map<string, Outcome>();
   private readonly contradictions: Homeless[] = [];
+  /** Whether any summary of a run is named after a candidate. */
+  private areSummariesNamed: boolean | null = null;
 
   /**
    * @param candidate with the file or folder it was read from
@@ -86,6 +92,9 @@ export class ImportLabels<Row extends Sealed = Sealed> {
    * @throws BadInputError if a file of labels contradicts itself
    */
   keep(row: Row, file: string, line?: number): FiledLabel<Row> | null {
+    if (row.warning !== undefined) {
+      this.contradictions.push({ file, reason: `unknown whether "${row.instance_id}" is resolved: ${row.warning}` });
+    }
     if (row.candidate_id !== null && this.known.get(row.instance_id)?.has(row.candidate_id) === true) {
       return this.agrees(row, { file, line }) ? { ...row, file } : null;
     }
@@ -95,43 +104,43 @@ export class ImportLabels<Row extends Sealed = Sealed> {
   }
 
   /** The kept rows with their candidates, those whose candidate was not found, and those that contradict others. */
-  settle(): {
-    readonly rows: readonly FiledLabel<Row>[];
-    readonly homeless: readonly Homeless[];
-    readonly contradictions: readonly Homeless[];
-  } {
+  settle(): Settled<Row> {
     const rows: FiledLabel<Row>[] = [];
     const homeless: Homeless[] = [];
     const isPerModel = this.perModel();
-    for (const kept of this.apart) {
+    const [ofRuns, ofInstances] = [this.apart.filter(isOfSummary), this.apart.filter((kept) => !isOfSummary(kept))];
+    for (const kept of [...ofInstances, ...ofRuns]) {
       const { row, file, line } = kept;
       const found = this.candidatesOf(kept, isPerModel(row.instance_id));
-      if ('reason' in found) homeless.push({ file, reason: found.reason });
-      else {
-        const labels = found.map((id) => ({ ...row, file, model_folder: undefined, candidate_id: id }));
-        rows.push(...labels.filter((label) => this.agrees(label, { file, line })));
+      if ('reason' in found) {
+        // Summaries also list instances without a prediction.
+        if (row.resolved !== null || !isOfSummary(kept)) homeless.push({ file, reason: found.reason });
+      } else {
+        const rest = { model_folder: undefined, summary: undefined, warning: undefined };
+        const agreed = found.filter((candidate_id) => this.agrees({ ...row, candidate_id }, { file, line }));
+        rows.push(...agreed.map((candidate_id) => ({ ...row, ...rest, file, candidate_id })));
       }
     }
     return { rows, homeless, contradictions: this.contradictions };
   }
 
-  /** Only the first of two labels that contradict each other is used. */
-  private agrees({ instance_id, candidate_id, resolved }: Sealed, place: LabelPlace): boolean {
-    if (resolved === null) return true;
+  /**
+   * Whether a label is used: of two that contradict each other, only the first, unless that is unknown; what a summary says
+   * never replaces what is said of the single instance, not even that this is unknown.
+   * @throws BadInputError if both are lines of one file
+   */
+  private agrees(row: Sealed, { file, line }: Pick<Outcome, 'file' | 'line'>): boolean {
+    const { instance_id, candidate_id, resolved } = row;
+    if (resolved === null && row.reason === undefined) return true;
     const key = JSON.stringify([instance_id, candidate_id]);
+    const outcome = { resolved, isOfSummary: row.summary !== undefined, file, line };
     const earlier = this.outcomes.get(key);
-    if (earlier === undefined) this.outcomes.set(key, { resolved, ...place });
-    if (earlier === undefined || earlier.resolved === resolved) return true;
-    this.contradict(candidate_id ?? '', place, earlier);
+    if (earlier === undefined || doAgree(outcome, earlier)) {
+      if (earlier === undefined || (earlier.resolved === null && resolved !== null)) this.outcomes.set(key, outcome);
+      return true;
+    }
+    this.contradictions.push({ file, reason: reasonOfContradiction(row, outcome, earlier) });
     return false;
-  }
-
-  /** @throws BadInputError if both are lines of one file */
-  private contradict(candidateId: string, { file, line }: LabelPlace, earlier: LabelPlace): void {
-    const isSame = file === earlier.file;
-    if (isSame && line !== undefined) throw contradiction(candidateId, { file, line, field: 'resolved' }, earlier);
-    const reason = `a label of candidate "${candidateId}" that contradicts an earlier one`;
-    this.contradictions.push({ file, reason: isSame ? reason : `${reason}, of ${earlier.file}` });
   }
 
   private candidatesOf({ row, file, patch }: Apart<Row>, isPerModel: boolean): readonly string[] | Reason {
@@ -142,6 +151,7 @@ export class ImportLabels<Row extends Sealed = Sealed> {
       const same = [...known].filter(([, each]) => each.patch === patch).map(([id]) => id);
       return same.length > 0 ? same : { reason: `a label of a patch that no candidate of "${instance_id}" has` };
     }
+    if (row.summary !== undefined) return this.ofSummary(row, row.summary, { known, file });
     if (candidate_id === null) return this.ofModel(row, known, file, isPerModel);
     const named = known.has(candidate_id) ? [candidate_id] : namedLike(candidate_id, known);
     return named.length === 1 ? named : { reason: `a label of candidate "${candidate_id}", which is not in the input` };
@@ -161,6 +171,23 @@ export class ImportLabels<Row extends Sealed = Sealed> {
     const model = this.returned.get(instance_id)?.model;
     return (model === undefined ? isPerModel : !isNamed(model, model_folder))
       ? { reason: `a label of model "${model_folder}", which is not in the input` }
+      : this.unnamed(instance_id, known, file);
+  }
+
+  /** The harness names the summary of a run after its model. */
+  private ofSummary(
+    { instance_id }: Sealed,
+    summary: string,
+    { known, file }: { readonly known: KnownById; readonly file: string },
+  ): readonly string[] | Reason {
+    const named = namedInSummary(summary, known);
+    if (named.length > 0)
+      return this.unnamed(instance_id, new Map([...known].filter(([id]) => named.includes(id))), file);
+    this.areSummariesNamed ??= this.apart.some(
+      ({ row }) => namedInSummary(row.summary ?? '', this.known.get(row.instance_id) ?? NOBODY).length > 0,
+    );
+    return this.areSummariesNamed
+      ? { reason: `a label of the run "${summary}", whose model is not in the input` }
       : this.unnamed(instance_id, known, file);
   }
 
@@ -187,10 +214,18 @@ export class ImportLabels<Row extends Sealed = Sealed> {
       const { instance_id, model_folder: model } = row;
       if (model === undefined) continue;
       folders.set(instance_id, (folders.get(instance_id) ?? new Set()).add(model));
-      areKnown ||= namedLike(model, this.known.get(instance_id) ?? new Map<string, Known>()).length > 0;
+      areKnown ||= namedLike(model, this.known.get(instance_id) ?? NOBODY).length > 0;
     }
     return (instanceId) => areKnown || (folders.get(instanceId)?.size ?? 0) > 1;
   }
+}
+
+interface Settled<Row extends Sealed> {
+  readonly rows: readonly FiledLabel<Row>[];
+  /** Labels whose candidate was not found. */
+  readonly homeless: readonly Homeless[];
+  /** Labels that contradict others. */
+  readonly contradictions: readonly Homeless[];
 }
 
 interface Apart<Row extends Sealed> {
@@ -213,6 +248,45 @@ function isNamed(model: string, folder: string): boolean {
 
 function namedLike(folder: string, known: KnownById): readonly string[] {
   return [...known].filter(([, { names }]) => [...names].some((name) => isNamed(name, folder))).map(([id]) => id);
+}
+
+/** The candidates with the longest name that a summary's name begins with: `gpt-4.1.run1` is not a run of `gpt-4`. */
+function namedInSummary(summary: string, known: KnownById): readonly string[] {
+  const lengths = [...known].map(([id, { names }]) => {
+    const own = [...names].map((name) => name.replaceAll('/', '__'));
+    const fits = own.filter((name) => summary === name || summary.startsWith(`${name}.`));
+    return [id, Math.max(0, ...fits.map((name) => name.length))] as const;
+  });
+  const longest = Math.max(0, ...lengths.map(([, length]) => length));
+  return lengths.filter(([, length]) => length === longest && length > 0).map(([id]) => id);
+}
+
+function doAgree(outcome: Outcome, earlier: Outcome): boolean {
+  const isOneUnknown = outcome.resolved === null || earlier.resolved === null;
+  return outcome.resolved === earlier.resolved || (isOneUnknown && !isLessExact(outcome, earlier));
+}
+
+/** @throws BadInputError if both are lines of one file */
+function reasonOfContradiction({ instance_id, candidate_id }: Sealed, outcome: Outcome, earlier: Outcome): string {
+  const { file, line, resolved } = outcome;
+  const isSame = file === earlier.file;
+  const name = candidate_id ?? '';
+  if (isSame && line !== undefined) throw contradiction(name, { file, line, field: 'resolved' }, earlier);
+  return isLessExact(outcome, earlier)
+    ? `candidate "${name}" of "${instance_id}" is ${said(resolved)} here, but ${said(earlier.resolved)} in its own report, which counts`
+    : `a label of candidate "${name}" contradicts an earlier one${isSame ? '' : `, of ${earlier.file}`}; it is not used`;
+}
+
+function isLessExact(outcome: Outcome, earlier: Outcome): boolean {
+  return outcome.isOfSummary && !earlier.isOfSummary;
+}
+
+function isOfSummary({ row }: Apart<Sealed>): boolean {
+  return row.summary !== undefined;
+}
+
+function said(resolved: boolean | null): string {
+  return resolved === null ? 'unknown' : resolved ? 'resolved' : 'unresolved';
 }
 
 function areTogether(file: string, other: string): boolean {

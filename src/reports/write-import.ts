@@ -6,7 +6,9 @@ import { BadInputError } from '../core/errors/errors.js';
 import { rawLines } from '../io/records/records.js';
 import { type Imported, importRuns } from '../io/saved-runs/import-runs.js';
 import type { Damage } from '../io/saved-runs/saved-records.js';
+import { type UnreadNote, unreadNoteText } from '../io/saved-runs/unread-columns.js';
 import { LOCAL_BOUNDS, type SavedIssue, type SavedRun, type Sealed } from '../io/saved-runs/saved-run.js';
+import { visibleLine } from '../core/hostile-text.js';
 import { ImportLabels } from './labels.js';
 import { table } from './selection-table.js';
 import { prepareFolder } from './write-run.js';
@@ -23,6 +25,10 @@ export interface ImportSummary {
   readonly unknown_labels: number;
   /** Candidates with both; the known label is used. */
   readonly unknown_beside_known: number;
+  /** Columns that were not read of rows with candidates. */
+  readonly unread: readonly UnreadNote[];
+  /** Labels that contradict each other: which of them count, or why none does. */
+  readonly contradictions: readonly string[];
   readonly duplicates: number;
   /** Candidates renamed because another rollout had the same id. */
   readonly renamed: number;
@@ -78,6 +84,7 @@ class ImportWriter {
   private readonly labelled = new Map<string, boolean>();
   /** Stated unknown labels by candidate; null = already written, with what is sealed. */
   private readonly unknown = new Map<string, Sealed | null>();
+  private readonly unread: UnreadNote[] = [];
   private readonly counts = { duplicates: 0, renamed: 0, rejected: 0 };
 
   constructor(
@@ -111,6 +118,9 @@ class ImportWriter {
         return this.reject(found.damage);
       case 'issue':
         return this.issue(found.issue);
+      case 'unread':
+        this.unread.push(found.note);
+        return;
       case 'test':
         return this.write('tests', found.test);
       case 'sealed': {
@@ -144,6 +154,8 @@ class ImportWriter {
       resolved: [...this.labelled.values()].filter(Boolean).length,
       unknown_labels: this.unknown.size - beside,
       unknown_beside_known: beside,
+      unread: this.unread,
+      contradictions: contradictions.map(({ file, reason }) => `${file}: ${reason}`),
       ...this.counts,
     };
   }
@@ -232,22 +244,33 @@ class ImportWriter {
 
 /** Human-readable output of `bestk import`. */
 export function importSummary(summary: ImportSummary, folder: string): string {
-  const { candidates, instances, by_format, labelled, resolved, duplicates, renamed, rejected } = summary;
-  const { unknown_labels: unknown, unknown_beside_known: beside } = summary;
+  const { candidates, instances, by_format, duplicates, renamed, rejected, unread, contradictions } = summary;
+  const { labelled, resolved, unknown_labels: unknown, unknown_beside_known: beside } = summary;
   const rows = Object.entries(by_format).map(([format, found]) =>
     [format, found.candidates, found.with_patch, found.with_trajectory, found.steps].map(String),
   );
   const header = ['format', 'candidates', 'with patch', 'with trajectory', 'steps'];
   const notes = [
+    ...first(unread.map(unreadNoteText), 'files or sets of columns'),
+    ...first(contradictions.map(visibleLine), 'contradictions'),
     beside === 0 ? '' : `${beside} candidates have a known and an unknown label; the known one is used`,
     duplicates === 0 ? '' : `${duplicates} duplicates skipped`,
     renamed === 0 ? '' : `${renamed} renamed because of duplicate ids`,
     rejected === 0 ? '' : `${rejected} records rejected: see ${folder}/rejected.jsonl`,
   ].filter((note) => note !== '');
+  const unlabelled = unknown === 0 ? '' : `, ${unknown} with an unknown one (null)`;
   return [
     table([header, ...rows]),
     '',
-    `${candidates} candidates of ${instances} instances; ${labelled} with a label (${resolved} resolved)${unknown === 0 ? '' : `, ${unknown} with an unknown one (null)`}, sealed in ${folder}/labels.jsonl`,
+    `${candidates} candidates of ${instances} instances; ${labelled} with a label (${resolved} resolved)${unlabelled}, sealed in ${folder}/labels.jsonl`,
     ...notes,
   ].join('\n');
+}
+
+const MOST_NOTES = 10;
+
+/** The first few notes; `--json` has all. */
+function first(notes: readonly string[], of: string): readonly string[] {
+  const more = notes.length - MOST_NOTES;
+  return more > 0 ? [...notes.slice(0, MOST_NOTES), `and ${more} more ${of}: --json lists them`] : notes;
 }

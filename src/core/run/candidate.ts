@@ -41,13 +41,14 @@ const TrajectoryInFile = z.preprocess(
 
 /**
  * Exit reasons of agents that submitted on their own: R2E-Gym (`run/edit.py`), then SWE-agent, mini-swe-agent,
- * OpenHands.
+ * nebius' runs of OpenHands, OpenHands.
  */
 const SUBMITTED: ReadonlySet<string> = new Set([
   'agent',
   'max_step_limit',
   'agent_max_step_limit',
   'submitted',
+  'submit',
   'finished',
 ]);
 

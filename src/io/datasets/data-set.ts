@@ -5,7 +5,8 @@ import { parseRecord, placeOf } from '../records/records.js';
 import { type ImageTemplates, imageOf, imageTemplates, dataFiles, type DataRow, dataRows } from './rows.js';
 import { bestkIssues, multiSweBench, r2eGymSet, sweBenchPro } from './other-sets.js';
 import { type RowIssue, Sealed, type SetReader } from './set-reader.js';
-import { sweBench, sweBenchLive, sweGym, sweRebench, sweSmith } from './swe-bench-sets.js';
+import { sweBench, sweBench5, sweBenchLive, sweGym, sweRebench, sweSmith } from './swe-bench-sets.js';
+import { UnreadColumns, unreadNoteText } from '../saved-runs/unread-columns.js';
 import { listed } from '../../core/hostile-text.js';
 
 /** Readers of all supported data sets, most specific first. To add one: write a reader and list it here. */
@@ -16,6 +17,7 @@ export const SET_READERS: readonly SetReader[] = [
   r2eGymSet,
   sweRebench,
   sweBenchLive,
+  sweBench5,
   sweSmith,
   sweGym,
   sweBench,
@@ -203,6 +205,17 @@ export interface IssuesOptions {
   readonly split?: string | undefined;
   /** Skip rows without a usable issue. */
   readonly lenient?: boolean;
+  /** Receives a note on columns that say how to run tests, or in which image, and are not read. */
+  readonly onUnread?: (note: string) => void;
+}
+
+/** Names of columns, in any set, that say how an instance's tests are run. */
+const RUN_COLUMN =
+  /(^|_)(image|docker\w*|log_parser|install_config|(test|eval|run|build|rebuild|setup)_?(cmds?|commands?|scripts?))$/i;
+
+function noteUnreadRunColumns(unread: UnreadColumns, row: DataRow, { set, columns }: SetReader): void {
+  const read = Object.keys(row.value).filter((column) => column in columns || !RUN_COLUMN.test(column));
+  unread.add(row, { format: set, columns: () => read });
 }
 
 /**
@@ -212,22 +225,31 @@ export interface IssuesOptions {
  */
 export async function readIssues(
   file: string,
-  { instances, image = [], split, lenient = false }: IssuesOptions = {},
+  { instances, image = [], split, lenient = false, onUnread }: IssuesOptions = {},
 ): Promise<readonly [Issue, ...Issue[]]> {
   const wanted = instances === undefined ? null : new Set(instances);
   const asked = (id: string | null): boolean => wanted === null || id === null || wanted.has(id);
   const issues: Issue[] = [];
   const ids = new Set<string>();
-  for await (const read of readDataSet(file, { split, images: imageTemplates(image) })) {
+  const unread = new UnreadColumns();
+  const seen = (row: DataRow, reader: SetReader): void => {
+    noteUnreadRunColumns(unread, row, reader);
+  };
+  for await (const read of readDataSet(file, { split, images: imageTemplates(image), seen })) {
     const id = idOf(read);
     if (id !== null) ids.add(id);
     // Problems of instances that were not requested are not reported.
-    if (!asked(id)) continue;
-    if ('issue' in read) issues.push(read.issue);
-    else if (!lenient) throw read.problem;
+    if (asked(id)) issues.push(...issueIn(read, lenient));
   }
   requireAll(file, wanted, ids);
+  for (const note of unread.notes()) onUnread?.(unreadNoteText(note));
   return nonEmpty(file, issues);
+}
+
+function issueIn(read: ReadRow, lenient: boolean): readonly Issue[] {
+  if ('issue' in read) return [read.issue];
+  if (lenient) return [];
+  throw read.problem;
 }
 
 function idOf(read: ReadRow): string | null {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { BadInputError } from '../../core/errors/errors.js';
 import { asJson } from '../../core/json.js';
 import type { Environment } from '../../core/run/issue.js';
 import { parsePythonList, unescape } from '../inputs/score-columns.js';
@@ -83,6 +84,15 @@ export function unpackedJson(value: unknown): unknown {
   return typeof value === 'string' ? (asJson(value) ?? value) : value;
 }
 
+/** A row's own script that runs its tests. */
+export interface EvalScript {
+  /** Its name in `{scripts}`. */
+  readonly name: string;
+  readonly text: string;
+  /** The part of it that runs the tests. */
+  readonly tests: string;
+}
+
 /** The tests that decide whether a patch resolves its issue, in a data set's form. */
 export interface HiddenRow {
   /** `owner/name`; null when the row does not contain it. */
@@ -99,6 +109,10 @@ export interface HiddenRow {
   readonly log: string | null;
   /** Column that names the parser; absent = `log_parser`. */
   readonly logColumn?: string;
+  /** The row's script that `command` runs. It applies the test patch itself. */
+  readonly evalScript?: EvalScript;
+  /** Why `command` does not tell right patches from wrong ones; only another command can be used. */
+  readonly unusable?: BadInputError | undefined;
 }
 
 /** Everything that reveals the answer to an instance. */

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { BadInputError } from '../../core/errors/errors.js';
 import { repositoryOf } from '../../core/run/issue.js';
 import { placeOf } from '../records/records.js';
+import { hasEvalScript, testsOfEvalScript } from './eval-script.js';
 import type { DataRow } from './rows.js';
 import {
   type ColumnUse,
@@ -17,7 +18,7 @@ import {
 
 const Identity = z.object({ instance_id: z.string().min(1), repo: MaybeText });
 const Statement = Identity.extend({ problem_statement: z.string() });
-const Images = z.object({ image_name: MaybeText, docker_image: MaybeText });
+const Images = z.object({ image_name: MaybeText, docker_image: MaybeText, image: MaybeText });
 const Answer = Identity.extend({
   version: z
     .union([z.string(), z.number()])
@@ -37,6 +38,7 @@ const COMMON: Readonly<Record<string, ColumnUse>> = {
   problem_statement: 'issue',
   image_name: 'issue',
   docker_image: 'issue',
+  image: 'issue',
   version: 'filter',
   created_at: 'filter',
   language: 'filter',
@@ -52,6 +54,8 @@ const COMMON: Readonly<Record<string, ColumnUse>> = {
 };
 
 /** How the sets of this family differ. */
+type HowToTest = Pick<HiddenRow, 'command' | 'log' | 'logColumn' | 'evalScript' | 'unusable'>;
+
 interface Family {
   readonly set: string;
   readonly recognises: SetReader['recognises'];
@@ -60,7 +64,7 @@ interface Family {
   readonly image: (instanceId: string) => string | null;
   readonly workdir?: string;
   /** How to run the tests, if the row specifies it. */
-  readonly tests?: (row: DataRow) => Pick<HiddenRow, 'command' | 'log' | 'logColumn'>;
+  readonly tests?: (row: DataRow) => HowToTest;
 }
 
 function readerOf({ set, recognises, columns, image, workdir, tests }: Family): SetReader {
@@ -70,8 +74,8 @@ function readerOf({ set, recognises, columns, image, workdir, tests }: Family): 
     columns: { ...COMMON, ...columns },
     issue: (row) => {
       const { instance_id, repo, problem_statement } = fields(Statement, row);
-      const { docker_image, image_name } = fields(Images, row);
-      const named = docker_image ?? image_name ?? image(instance_id);
+      const { docker_image, image_name, image: own } = fields(Images, row);
+      const named = docker_image ?? image_name ?? own ?? image(instance_id);
       return {
         instance_id,
         repo: repo ?? repositoryOf(instance_id),
@@ -83,7 +87,7 @@ function readerOf({ set, recognises, columns, image, workdir, tests }: Family): 
   };
 }
 
-function sealedOf(row: DataRow, how: Pick<HiddenRow, 'command' | 'log' | 'logColumn'>): SealedContent {
+function sealedOf(row: DataRow, how: HowToTest): SealedContent {
   const { instance_id, repo, version, patch, gold_patch, test_patch, ...names } = fields(Answer, row);
   const tests = {
     repo: repo ?? repositoryOf(instance_id),
@@ -117,6 +121,22 @@ export const sweBench = readerOf({
   recognises: (row) => 'instance_id' in row && 'problem_statement' in row,
   columns: { image_assets: 'unused' },
   image: sweBenchImage,
+});
+
+/** Rows of SWE-bench since version 5 of its harness bring their image, the script that runs their tests, and its parser. */
+export const sweBench5 = readerOf({
+  set: 'swe-bench',
+  recognises: (row) => sweBench.recognises(row) && hasEvalScript(row),
+  columns: {
+    eval_script: 'sealed',
+    log_parser: 'sealed',
+    eval_type: 'sealed',
+    image_assets: 'sealed',
+    FAIL_TO_FAIL: 'sealed',
+    PASS_TO_FAIL: 'sealed',
+  },
+  image: sweBenchImage,
+  tests: (row) => testsOfEvalScript(row),
 });
 
 /** SWE-Gym has SWE-bench's columns, but other repositories. */

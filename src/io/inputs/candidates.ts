@@ -16,21 +16,32 @@ const Prediction = z.object({
 });
 const Named = z.object({ instance_id: z.string().optional() });
 
+/** Reads rows of other formats, which this room must not know since they hold labels, too. */
+export interface OtherRows {
+  /** Called for every row of the instances. Null if the row is bestk's own or a prediction. */
+  read(record: Located, instanceId: string): Omit<Candidate, 'instance_id'> | null;
+}
+
 /**
  * The candidates of some instances, in bestk's own format or as SWE-bench predictions (JSONL, list or object). A null
  * patch is an empty one. Predictions of one model without ids become `model`, `model#2`, … in file order.
  * @param path the file, or a run's output folder, whose candidates.jsonl is read
+ * @param others absent = rows of other formats are bad input
  * @returns by instance; instances without candidates are absent
  * @throws BadInputError naming file, line and field; also when no instance has any
  */
 export function readAllCandidates(
   path: string,
   instances: readonly string[],
+  others?: OtherRows,
 ): Promise<ReadonlyMap<string, Candidate[]>> {
   const isFolder = statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
   const file = isFolder ? join(path, 'candidates.jsonl') : path;
   return grouped(file, new Set(instances), 'candidate', (record, id, unique) => {
-    const candidate = asCandidate(record, id, unique);
+    const other = others?.read(record, id);
+    const candidate = other
+      ? { ...other, instance_id: id, candidate_id: freeName(other.candidate_id, unique) }
+      : asCandidate(record, id, unique);
     unique.add(candidate.candidate_id, record);
     return candidate;
   });

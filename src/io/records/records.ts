@@ -2,6 +2,7 @@ import { createReadStream, readFileSync, type ReadStream } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import type { z } from 'zod';
 import { BadInputError, type InputPlace } from '../../core/errors/errors.js';
+import { parquetRows } from './parquet.js';
 
 /** One JSON value of a file and its location: a line of JSONL, or an index or key in one document. */
 export interface Located {
@@ -18,13 +19,17 @@ const LONGEST_LINE = 64 * 1024 * 1024;
 const LARGEST_DOCUMENT = 256 * 1024 * 1024;
 
 /**
- * The records of a file, JSON or JSONL: a stream of lines, the elements of a list, the members of an object of objects,
- * or one object. Lines are read one at a time; blank lines, a byte-order mark and CRLF are accepted.
+ * The records of a file, JSON, JSONL or parquet: a stream of lines, the elements of a list, the members of an object of
+ * objects, one object, or rows. Lines are read one at a time; blank lines, a byte-order mark and CRLF are accepted.
  * @throws BadInputError naming file and line: missing, a folder, not UTF-8, not JSON, a line too long, without any
  * record
  */
 export async function* readRecords(file: string): AsyncGenerator<Located> {
   let found = 0;
+  if (file.endsWith('.parquet')) {
+    for await (const value of parquetRows(file)) yield { value, file, line: (found += 1) };
+    return;
+  }
   for await (const { text, line } of linesOf(file)) {
     found += 1;
     const value = tryParse(text);

@@ -9,16 +9,11 @@ import { atif } from './atif.js';
 import { isPart, withParts } from './imported-folder.js';
 import { miniSweAgent, sweAgent } from './swe-agent.js';
 import { openHands } from './openhands.js';
-import {
-  bestkCandidates,
-  bestkLabels,
-  bestkTests,
-  dataSetRows,
-  harnessReport,
-  harnessSummary,
-  predictions,
-} from './own-lines.js';
+import { harnessReport, harnessSummary } from './harness-results.js';
+import { bestkCandidates, bestkLabels, bestkTests, dataSetRows, predictions } from './own-lines.js';
 import { augment, r2eGym, trae } from './r2e-gym.js';
+import { trajectoryRows } from './trajectory-rows.js';
+import { UnreadColumns, type UnreadNote } from './unread-columns.js';
 import { savedFiles } from './saved-files.js';
 import { type Damage, type Found, isWithin, patchHash, savedRecords } from './saved-records.js';
 import {
@@ -39,6 +34,8 @@ export type Imported =
   /** `line`: that of a file of labels. */
   | { readonly kind: 'sealed'; readonly row: Sealed; readonly file: string; readonly line?: number | undefined }
   | { readonly kind: 'rejected'; readonly damage: Damage }
+  /** Columns that rows with candidates have, but that are not read; after everything else. */
+  | { readonly kind: 'unread'; readonly note: UnreadNote }
   /** A copy of the candidate whose id `run` has; `from` is the copy's own id. Skipped. */
   | { readonly kind: 'duplicate'; readonly run: SavedRun; readonly from: string }
   /** Another attempt had the same id; this one got a new name. */
@@ -51,23 +48,33 @@ export type Imported =
  */
 export async function* importRuns(paths: readonly string[], bounds = LOCAL_BOUNDS): AsyncGenerator<Imported> {
   const names = new Names();
+  const unread = new UnreadColumns();
   const last: string[] = [];
   for await (const file of savedFiles(paths)) {
     if (isPart(file)) continue;
-    let isFirst = true;
-    for await (const found of withParts(file, savedRecords(file, bounds))) {
-      if (isFirst && 'record' in found) {
-        isFirst = false;
-        if (readerOf(found.record) === predictions) {
-          last.push(file);
-          break;
-        }
-      }
-      yield* importFound(found, names);
+    for await (const found of untilPredictions(withParts(file, savedRecords(file, bounds)))) {
+      if (found === null) last.push(file);
+      else yield* importFound(found, names, unread);
     }
   }
   for (const file of last) {
-    for await (const found of fromFirstRecord(savedRecords(file, bounds))) yield* importFound(found, names);
+    for await (const found of fromFirstRecord(savedRecords(file, bounds))) yield* importFound(found, names, unread);
+  }
+  for (const note of unread.notes()) yield { kind: 'unread', note };
+}
+
+/** What a file holds; null, and nothing more, if its first record is a prediction. */
+async function* untilPredictions(all: AsyncIterable<Found>): AsyncGenerator<Found | null> {
+  let isFirst = true;
+  for await (const found of all) {
+    if (isFirst && 'record' in found) {
+      isFirst = false;
+      if (readerOf(found.record) === predictions) {
+        yield null;
+        return;
+      }
+    }
+    yield found;
   }
 }
 
@@ -80,17 +87,23 @@ async function* fromFirstRecord(all: AsyncIterable<Found>): AsyncGenerator<Found
   }
 }
 
-function* importFound(found: Found, names: Names): Generator<Imported> {
-  if ('damage' in found) yield { kind: 'rejected', damage: found.damage };
-  else yield* importRecord(found.record, names);
-}
-
-function* importRecord(record: SavedRecord, names: Names): Generator<Imported> {
-  const read = readRuns(record);
+function* importFound(found: Found, names: Names, unread: UnreadColumns): Generator<Imported> {
+  if ('damage' in found) {
+    yield { kind: 'rejected', damage: found.damage };
+    return;
+  }
+  const { record } = found;
+  const reader = readerOf(record);
+  const read = reader === undefined ? 'is of no known format' : readRuns(reader, record);
   if (typeof read === 'string') {
     yield damaged(record, read);
     return;
   }
+  if (read.runs.length > 0) unread.add(record, reader);
+  yield* importContents(read, record, names);
+}
+
+function* importContents(read: ReadRuns, record: SavedRecord, names: Names): Generator<Imported> {
   const renamed = new Map<string, string>();
   for (const run of read.runs) {
     const named = names.nameOf(run);
@@ -105,9 +118,9 @@ function* importRecord(record: SavedRecord, names: Names): Generator<Imported> {
 }
 
 /** The contents of a record, or why it cannot be read. */
-function readRuns(record: SavedRecord): ReadRuns | string {
+function readRuns(reader: RunReader, record: SavedRecord): ReadRuns | string {
   try {
-    return readerOf(record)?.read(record) ?? 'is of no known format';
+    return reader.read(record);
   } catch (error) {
     if (!(error instanceof BadInputError)) throw error;
     return error.message;
@@ -262,6 +275,7 @@ export const RUN_READERS: readonly RunReader[] = [
   miniSweAgent,
   openHands,
   atif,
+  trajectoryRows,
   predictions,
   harnessReport,
   augment,

@@ -1,4 +1,3 @@
-import { basename, dirname } from 'node:path';
 import { z } from 'zod';
 import { idInFile } from '../../core/identifier.js';
 import { CandidateInFile } from '../../core/run/candidate.js';
@@ -6,7 +5,7 @@ import { TestInFile } from '../../core/run/generated-test.js';
 import { Environment } from '../../core/run/issue.js';
 import { setReaderOf } from '../datasets/data-set.js';
 import { fieldsOf, idOf, MaybeNumber, MaybeText, originOf, stemOf } from './saved-records.js';
-import { type RunReader, type SavedRecord, type Sealed, SealedKind } from './saved-run.js';
+import { type RunReader, SealedKind } from './saved-run.js';
 
 const Known = z.object({
   format: MaybeText,
@@ -35,6 +34,7 @@ const Row = z.object({
 export const bestkCandidates: RunReader = {
   format: 'bestk',
   recognises: (value) => 'candidate_id' in value && 'instance_id' in value && 'patch' in value,
+  columns: () => Object.keys(Row.shape),
   read: (record) => {
     const { origin, patch, trajectory, ...row } = fieldsOf(Row, record);
     const { format, file, line, ...known } = origin ?? {};
@@ -53,7 +53,7 @@ const Label = z.object({
   instance_id: z.string().min(1),
   candidate_id: idInFile(z.string().min(1)),
   resolved: z.union([z.boolean(), z.literal(0), z.literal(1)]).nullish(),
-  reason: MaybeText,
+  reason: MaybeText.catch(null),
   sealed: z
     .array(z.object({ kind: SealedKind, value: z.unknown() }))
     .nullish()
@@ -121,6 +121,10 @@ export const predictions: RunReader = {
     ('model_patch' in value && ('instance_id' in value || 'model_name_or_path' in value)) ||
     ('prefix' in value && 'patch' in value && 'instance_id' in value) ||
     ('fix_patch' in value && 'org' in value && 'number' in value && !('test_patch' in value)),
+  columns: (value) => [
+    ...['instance_id', 'candidate_id', 'model_name_or_path', 'prefix'],
+    ...('model_patch' in value ? ['model_patch'] : 'fix_patch' in value ? MULTI_SWE_BENCH : ['patch']),
+  ],
   read: (record) => {
     const fields = fieldsOf(Prediction, record);
     const instance_id = fieldsOf(z.object({ instance_id: z.string().min(1) }), {
@@ -142,71 +146,8 @@ export const predictions: RunReader = {
   },
 };
 
+const MULTI_SWE_BENCH = ['fix_patch', 'org', 'repo', 'number'];
+
 function multiId({ org, repo, number }: z.infer<typeof Prediction>): string | undefined {
   return org === null || repo === null || typeof number !== 'number' ? undefined : `${org}__${repo}-${number}`;
-}
-
-const Report = z.object({
-  resolved: z.boolean(),
-  /** Since version 5 of the harness: it could not evaluate the patch, and `resolved` is false. */
-  infra_failure: z.boolean().nullish(),
-  /** SWE-smith's reports, which are in a folder of the run, not of the model. */
-  model_name_or_path: MaybeText,
-});
-
-/**
- * `report.json` of the SWE-bench harness, as written (keyed by instance) or of a single instance: only a label. In the
- * harness's own folders (`…/<model>/<instance>/report.json`) it probably belongs to the model's candidate; elsewhere to
- * that instance's candidate from the same folder. The harness writes the patch next to it.
- */
-export const harnessReport: RunReader = {
-  format: 'swe-bench-report',
-  recognises: (value) => 'tests_status' in value || ('patch_successfully_applied' in value && 'resolved' in value),
-  read: (record) => {
-    const { resolved, infra_failure, model_name_or_path: model } = fieldsOf(Report, record);
-    const sealed = [{ kind: 'report', value: record.value } as const];
-    const named = model === null ? {} : { model_folder: idOf(model) };
-    const label =
-      infra_failure === true
-        ? { resolved: null, reason: 'the harness could not evaluate the patch (infra_failure)' }
-        : { resolved };
-    const patch = record.beside?.get('patch.diff');
-    return { runs: [], sealed: [{ ...placeOf(record), ...named, ...label, patch, sealed }] };
-  },
-};
-
-function placeOf({ file, key }: SavedRecord): Pick<Sealed, 'instance_id' | 'candidate_id' | 'model_folder'> {
-  const folder = basename(dirname(file));
-  if (basename(file) !== 'report.json') return { instance_id: idOf(key, stemOf(file)), candidate_id: null };
-  const place = { instance_id: idOf(key, folder), candidate_id: null };
-  return place.instance_id === folder ? { ...place, model_folder: idOf(basename(dirname(dirname(file)))) } : place;
-}
-
-const Summary = z.object({
-  resolved_ids: z.array(z.string()),
-  unresolved_ids: z.array(z.string()).default([]),
-  empty_patch_ids: z.array(z.string()).default([]),
-});
-
-/**
- * The harness's summary of a run (`<model>.<run_id>.json`): labels for the single prediction of each instance.
- * Instances it could not run (`error_ids` and the like) have no label.
- */
-export const harnessSummary: RunReader = {
-  format: 'swe-bench-summary',
-  recognises: (value) => Array.isArray(value.resolved_ids),
-  read: (record) => {
-    const { resolved_ids, unresolved_ids, empty_patch_ids } = fieldsOf(Summary, record);
-    const labels = (ids: readonly string[], resolved: boolean): Sealed[] =>
-      ids.map((id) => ({ instance_id: instanceOf(id), candidate_id: null, resolved, sealed: [] }));
-    return {
-      runs: [],
-      sealed: [...labels(resolved_ids, true), ...labels([...unresolved_ids, ...empty_patch_ids], false)],
-    };
-  },
-};
-
-/** Multi-SWE-bench names `org__repo-1` `org/repo:pr-1` here. */
-function instanceOf(id: string): string {
-  return id.replace(/^([^/:]+)\/([^/:]+):pr-(\d+)$/, '$1__$2-$3');
 }

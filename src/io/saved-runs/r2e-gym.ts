@@ -97,6 +97,7 @@ const Trae = z.object({
 export const augment: RunReader = {
   format: 'augment',
   recognises: (value) => Array.isArray(value.diffs) && 'id' in value,
+  columns: () => Object.keys(Augment.shape),
   read: (record) => {
     const { id, instruction, diffs, eval_outcomes: outcomes } = fieldsOf(Augment, record);
     const resolved = diffs.map((_, index) => outcomes?.[index]?.is_success ?? null);
@@ -108,6 +109,7 @@ export const augment: RunReader = {
 export const trae: RunReader = {
   format: 'trae',
   recognises: (value) => Array.isArray(value.patches) && 'instance_id' in value,
+  columns: () => [...Object.keys(Trae.shape), 'regressions'],
   read: (record) => {
     const { instance_id: id, issue, patches, success_id: success } = fieldsOf(Trae, record);
     const resolved = patches.map((_, index) => (success?.[index] === undefined ? null : Boolean(success[index])));

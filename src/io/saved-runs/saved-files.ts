@@ -12,7 +12,7 @@ import { parseRecord, readRecords } from '../records/records.js';
 import { UnpackingBomb, ZstdFrames } from './zstd-frames.js';
 
 /** Files that may hold saved runs; the format is determined by content. */
-const READABLE = /\.(jsonl?|ndjson|traj)(\.gz|\.zst)?$/i;
+const READABLE = /\.((jsonl?|ndjson|traj)(\.gz|\.zst)?|parquet)$/i;
 
 /**
  * The files under paths, each once; folders are walked in name order, and links followed without looping. A file that

@@ -4,6 +4,8 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import { basename, dirname, join, relative } from 'node:path';
 import { z } from 'zod';
 import { isTooDeep, type JsonShape, shapeOf, TOO_DEEP } from '../../core/json.js';
+import { BadInputError } from '../../core/errors/errors.js';
+import { parquetRows } from '../records/parquet.js';
 import { flawOf, type Parsed, parseJson, type RawLine, rawLines, tryParse, parseRecord } from '../records/records.js';
 import { unpacked } from './saved-files.js';
 import {
@@ -31,6 +33,10 @@ export type Found = { readonly record: SavedRecord } | { readonly damage: Damage
  * first line decides: if it is not JSON by itself, the file is tried as one document.
  */
 export async function* savedRecords(file: string, bounds = LOCAL_BOUNDS): AsyncGenerator<Found> {
+  if (file.endsWith('.parquet')) {
+    yield* parquetRecords(file);
+    return;
+  }
   const beside = await filesBeside(file, bounds);
   if (typeof beside === 'string') {
     yield { damage: { file, line: null, byte: null, reason: beside } };
@@ -49,6 +55,16 @@ export async function* savedRecords(file: string, bounds = LOCAL_BOUNDS): AsyncG
     yield { damage: { file, line: null, byte: null, reason: `cannot be read further: ${(error as Error).message}` } };
   }
   yield* documentOf({ file, beside }, document);
+}
+
+async function* parquetRecords(file: string): AsyncGenerator<Found> {
+  let line = 0;
+  try {
+    for await (const value of parquetRows(file)) yield { record: { file, line: (line += 1), value } };
+  } catch (error) {
+    if (!(error instanceof BadInputError)) throw error;
+    yield { damage: { file, line: null, byte: null, reason: error.message } };
+  }
 }
 
 interface Place {

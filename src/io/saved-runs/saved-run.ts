@@ -48,6 +48,13 @@ export interface Sealed {
   readonly candidate_id: string | null;
   /** Name of the folder that may be the model's, if `candidate_id` is null. */
   readonly model_folder?: string | undefined;
+  /**
+   * Name of the summary of a whole run that it is from (`<model>.<run id>`): what is said of the single instance is more
+   * exact.
+   */
+  readonly summary?: string | undefined;
+  /** What people should be told of its file. */
+  readonly warning?: string | undefined;
   /** The patch that was evaluated, where it is known: the label is of every candidate that has it. */
   readonly patch?: string | undefined;
   /** Null when it is not stated explicitly, or stated to be unknown. */
@@ -88,6 +95,8 @@ export interface SavedRecord {
 export interface RunReader {
   readonly format: string;
   recognises(value: Readonly<Record<string, unknown>>, record: SavedRecord): boolean;
+  /** Columns of a row that are read, or that a candidate does without; absent for files of one run each. */
+  columns?(value: Readonly<Record<string, unknown>>): readonly string[];
   /** @throws BadInputError naming file, line and field */
   read(record: SavedRecord): ReadRuns;
 }

@@ -227,7 +227,7 @@ async function importLabels(
   }
   const settled = candidates.settle();
   for (const row of [...rows, ...settled.rows]) addLabel(book, row);
-  for (const { file, reason } of settled.contradictions) onNote(`${file} has ${reason}; it is not used`);
+  for (const { file, reason } of settled.contradictions) onNote(`${file}: ${reason}`);
   return settled.homeless;
 }
 

@@ -50,7 +50,7 @@ it.each(['labels.jsonl', 'org__m/i/report.json'])('%s labels the runs of curves'
   const runs = given.write('preds.jsonl', '{"instance_id": "i", "model_name_or_path": "org/m", "model_patch": "x"}\n');
   const label = { instance_id: 'i', candidate_id: 'org/m', resolved: true };
   const labels = given.json(file, file === 'labels.jsonl' ? label : report('i', true));
-  const [issue] = await scoredRuns([runs], [labels]);
+  const [issue] = await scoredRuns([runs], [labels], () => undefined);
   expect(issue?.candidates.map(({ resolved }) => resolved)).toEqual([true]);
 });
 
@@ -62,7 +62,7 @@ it('labels with candidates of their own reach those of curves only by the patch'
   const other = new SavedFolder();
   other.write('candidates.jsonl', jsonl([row('a', 'two'), row('b', 'four'), row('x', 'three'), row('c', 'three')]));
   other.write('labels.jsonl', jsonl([label('a', true), label('b', false), label('c', true), label('x', false)]));
-  const [issue] = await scoredRuns([runs], [other.path]);
+  const [issue] = await scoredRuns([runs], [other.path], () => undefined);
   expect(issue?.candidates.map(({ entry, resolved }) => [entry.id, resolved])).toEqual([
     ['b', true],
     ['c', true],

@@ -6,6 +6,9 @@ import { brotliCompressSync, gzipSync } from 'node:zlib';
 import type { SchemaElement } from 'hyparquet';
 import { readDataSet } from '../../../src/io/datasets/data-set.js';
 import { parquetRows } from '../../../src/io/records/parquet.js';
+import { readRecords } from '../../../src/io/records/records.js';
+import { readGivenCandidates } from '../../../src/io/saved-runs/given-candidates.js';
+import { savedRecords } from '../../../src/io/saved-runs/saved-records.js';
 import {
   dataPage,
   dictionaryPage,
@@ -162,6 +165,17 @@ it.each([
   ['nothing', zeros(1), /is not a readable parquet file/],
 ])('refuses a footer that has %s', async (_what, footer, reason) => {
   await expect(read(fileOfFooter(footer))).rejects.toThrow(reason);
+});
+
+it('is refused by every reader of saved runs, which name the file', async () => {
+  writeFileSync(path, fileOfPages({ pages: [{ header: dataPage(HUGE), content: sound }], rows: 1 }));
+  const place = { file: path };
+  await expect(readRecords(path).next()).rejects.toMatchObject({ place });
+  await expect(readGivenCandidates(path, ['i'], () => undefined)).rejects.toMatchObject({ place });
+  const { value } = (await savedRecords(path).next()) as { value: object };
+  expect(value).toMatchObject({
+    damage: { ...place, reason: expect.stringMatching(/not a readable parquet/) as string },
+  });
 });
 
 it('tells the reader of a data set which file it was', async () => {
