@@ -181,10 +181,9 @@ function keyOf({ imageId, issue, tests, command, timeLimitS, sandbox }: GradingC
   const { workdir, base_commit, setup_patch } = issue.environment;
   const { testPatch, failToPass, passToPass, gold } = tests;
   const instance = [issue.instance_id, imageId, workdir, base_commit];
-  const asked = [testPatch, failToPass, passToPass, gold, command.line, timeLimitS, sandbox.limits];
-  const isPlain = setup_patch === null && Object.keys(command.scripts).length === 0;
-  const further = isPlain ? [] : [setup_patch, command.scripts, command.format];
-  return contentKey([PROTOCOL, instance, asked, ...further, patch]);
+  const { line, format, scripts } = command;
+  const asked = [testPatch, failToPass, passToPass, gold, line, format, scripts, setup_patch, timeLimitS];
+  return contentKey([PROTOCOL, instance, asked, sandbox.limits, patch]);
 }
 
 /** A PASS_TO_PASS test that does not pass on base in this image. */
