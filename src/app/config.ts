@@ -87,7 +87,7 @@ export function settingsDesk(): SettingsDesk {
  */
 export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config {
   const present = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
-  const unknown = Object.keys(present).find((name) => /^BESTK_/.test(name) && !isReadSomewhere(name));
+  const unknown = Object.entries(present).find((each) => isUnknownSetting(...each))?.[0];
   if (unknown !== undefined) throw unknownSetting(unknown, { file: 'environment', field: unknown });
   const parsed = Settings.safeParse(present);
   if (!parsed.success) throw describeProblem(parsed.error);
@@ -143,8 +143,12 @@ const READ_BY_OTHER_PROGRAMS: ReadonlySet<string> = new Set([
   ...['BESTK_ATTACKS_TABLE', 'BESTK_CLUSTER_TOOL', 'BESTK_REAL_DATA', 'BESTK_TEST_K8S', 'BESTK_TEST_KUBECONFIG'],
 ]);
 
-function isReadSomewhere(name: string): boolean {
-  return name in Settings.shape || READ_BY_OTHER_PROGRAMS.has(name);
+/** What Kubernetes sets in every pod for a service whose name begins with `bestk`. */
+const SERVICE_LINK = /^BESTK_(\w+_)?(SERVICE_(HOST|PORT(_\w+)?)|PORT_\d+_(TCP|UDP|SCTP)(_\w+)?)$/;
+
+function isUnknownSetting(name: string, value = ''): boolean {
+  const isServiceLink = SERVICE_LINK.test(name) || (/^BESTK_(\w+_)?PORT$/.test(name) && /^\w+:\/\//.test(value));
+  return /^BESTK_/.test(name) && !(name in Settings.shape) && !READ_BY_OTHER_PROGRAMS.has(name) && !isServiceLink;
 }
 
 function unknownSetting(name: string, place: BadInputError['place']): BadInputError {

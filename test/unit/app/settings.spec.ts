@@ -100,6 +100,20 @@ describe('a variable that begins with BESTK_', () => {
     expect(refusalOf('BESTK_SOMETHING_ELSE_ENTIRELY')?.next).toBe('Unset it. docs/settings.md lists all settings.');
   });
 
+  it('may be set by Kubernetes for a service of that name', () => {
+    const links = {
+      BESTK_SERVICE_HOST: '10.96.0.7',
+      BESTK_SERVICE_PORT: '80',
+      BESTK_SERVICE_PORT_HTTP: '80',
+      BESTK_PORT: 'tcp://10.96.0.7:80',
+      BESTK_PORT_80_TCP: 'tcp://10.96.0.7:80',
+      BESTK_PORT_80_TCP_ADDR: '10.96.0.7',
+      BESTK_API_SERVICE_HOST: '10.96.0.8',
+    };
+    expect(() => loadConfig(links)).not.toThrow();
+    expect(refusalOf('BESTK_PORT')?.next).toContain('docs/settings.md');
+  });
+
   it('may belong to a client, to compose.yaml, or be empty', () => {
     expect(() => loadConfig({ BESTK_API_KEY: 'k', BESTK_URL: 'u', BESTK_IMAGE: 'i', BESTK_NONE: '' })).not.toThrow();
   });
