@@ -30,15 +30,21 @@ const WORDINGS: readonly (readonly [source: string, words: string])[] = [
 const OVERFLOW = new RegExp(WORDINGS.map(([, words]) => words).join('|'), 'i');
 /** Errors repeat requests of any length. */
 const MOST_READ = 20_000;
+/** Where pydantic begins to repeat what it refused, which may itself speak of overflows. */
+const REPETITION = /['"]input['"]: ?/;
 
 /** Whether an error message is a known wording of an overflow. */
 export function saysOverflow(message: string): boolean {
-  return OVERFLOW.test(message.slice(0, MOST_READ));
+  const [said = ''] = message.slice(0, MOST_READ).split(REPETITION, 1);
+  return OVERFLOW.test(said);
 }
 
 /** Unknown words may be about the length of something. */
 const SUBJECT = /token|context|prompt|input|request|sequence|message|payload|entity/i;
 const EXCESS = /exceed|too (long|large|big|many)|(longer|larger|greater|more|bigger) than|over the|limit|maximum/i;
+
+/** Refusals that no shorter prompt avoids: of money, as LiteLLM, OpenAI and Anthropic say it; of a call's id; of a long answer. */
+const OTHER_LIMIT = /budget|billing|quota|credit balance|usage limits|\btool_calls?\b|\bat most \d+ completion tokens/i;
 
 function mayMeanLength(status: number, message: string): boolean {
   return status === 413 || (SUBJECT.test(message) && EXCESS.test(message));
@@ -66,8 +72,8 @@ export class ContextKnowledge {
   }
 
   /**
-   * Whether a rejection in unknown words is an overflow: the request nearly fills the context that the server states, or the
-   * words may mean a length and no much longer prompt has been accepted.
+   * Whether a rejection in unknown words is an overflow: it names no other limit, and the request nearly fills the context that
+   * the server states, or the words may mean a length and no much longer prompt has been accepted.
    * @param stated asks the server for its limit in tokens
    */
   async isOverflow(
@@ -75,6 +81,7 @@ export class ContextKnowledge {
     { status, detail }: { readonly status: number; readonly detail: string },
     stated: () => Promise<number | null>,
   ): Promise<boolean> {
+    if (OTHER_LIMIT.test(detail)) return false;
     const limit = (this.#stated ??= (await stated()) ?? undefined);
     const chars = charsOf(request);
     if (limit !== undefined && chars / this.#charsPerToken + request.maxTokens >= NEAR * limit) return true;

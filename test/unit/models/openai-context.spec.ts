@@ -200,6 +200,27 @@ describe('a refusal in unknown words', () => {
     },
   );
 
+  it.each([
+    ['LiteLLM, of a key', 'ExceededTokenBudget: Current spend for token: 7.2e-05; Max Budget for Token: 2e-07'],
+    ['LiteLLM, of an account', 'litellm.BadRequestError: OpenAIException - Billing hard limit has been reached'],
+    [
+      'LiteLLM, of Anthropic',
+      'litellm.BadRequestError: AnthropicException - {"error":{"type":"invalid_request_error","message":"You have reached your specified API usage limits."}}',
+    ],
+    [
+      'OpenAI, of the id of a call',
+      "Invalid 'messages[3].tool_calls[0].id': string too long. Expected a string with maximum length 40",
+    ],
+    [
+      'OpenAI, of the answer',
+      'max_tokens is too large: 8192. This model supports at most 4096 completion tokens, whereas you provided 8192.',
+    ],
+  ])('is an error that names another limit, wherever it comes: %s', async (_name, words) => {
+    const client = await clientOf(refusing(words), {}, [{ id: 'judge', max_model_len: 6_000 }]);
+    await client.complete(asks(20_000), signal);
+    expect(await codeOf(client.complete(asks(22_000), signal))).toBe('model-unavailable');
+  });
+
   it('is an error if much longer prompts were taken', async () => {
     let calls = 0;
     const client = await clientOf(() => {
@@ -224,5 +245,14 @@ it.each([
 
 it('does not take every refusal for a prompt that is too long', async () => {
   const client = await clientOf(() => ({ status: 400, json: { error: { message: 'unknown field max_length' } } }));
+  await expect(client.complete(completionRequest(), signal)).rejects.toBeInstanceOf(ModelUnavailableError);
+});
+
+it.each([
+  ['vLLM', (input: string) => `[{'type': 'extra_forbidden', 'loc': ('body', 'messages', 2), 'input': '${input}'}]`],
+  ['SGLang', (input: string) => `[{"loc":["body","messages"],"msg":"Extra inputs","input":"${input}"}]`],
+])('does not look for overflows in what an error repeats of a request: %s', async (_name, words) => {
+  const message = words('The log says: prompt is too long, context_length_exceeded');
+  const client = await clientOf(() => ({ status: 400, json: { error: { message } } }));
   await expect(client.complete(completionRequest(), signal)).rejects.toBeInstanceOf(ModelUnavailableError);
 });
