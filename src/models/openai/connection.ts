@@ -37,6 +37,11 @@ export async function connect({ baseUrl, apiKey }: OpenAiEndpoint, timeoutMs: nu
       await body?.cancel();
       return errorReply(status, headers, `it redirects to ${elsewhere}; name that address if the server is yours`);
     }
+    const fault = whyUnusable(status, headers.get('content-encoding') ?? '');
+    if (fault !== null) {
+      await body?.cancel();
+      return errorReply(BAD_GATEWAY, [], fault);
+    }
     const response = new Response(body as ReadableStream<Uint8Array> | null, { status, headers: [...headers] });
     return ok ? response : await withErrorMember(response);
   };
@@ -54,6 +59,16 @@ export async function connect({ baseUrl, apiKey }: OpenAiEndpoint, timeoutMs: nu
     logLevel: 'off',
     fetch: (url, init) => fetch(url instanceof Request ? url.url : String(url), init as RequestInit),
   });
+}
+
+const BAD_GATEWAY = 502;
+/** `Response` has no higher ones. */
+const MAX_STATUS = 599;
+
+/** Several codings can hold endless work in few bytes; no server of models uses them. */
+function whyUnusable(status: number, coding: string): string | null {
+  if (status > MAX_STATUS) return `it answered with the status ${status}`;
+  return coding.includes(',') ? `it answered with several content codings: ${coding.slice(0, 80)}` : null;
 }
 
 function errorReply(status: number, headers: Iterable<[string, string]>, message: string): Response {

@@ -1,6 +1,7 @@
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { RecordingLlmClient, ReplayLlmClient } from '../../../src/models/recording.js';
 import type { CompletionRequest } from '../../../src/ports/llm-client.js';
 import { chatReply } from '../../fakes/chat-reply.js';
@@ -39,6 +40,15 @@ it('speaks of tools in the words of Chat Completions', async () => {
       { role: 'tool', content: 'a.py', tool_call_id: 'c1' },
     ],
   });
+});
+
+it.each([
+  ['several content codings', { headers: { 'content-type': 'application/json', 'content-encoding': 'gzip, gzip' } }],
+  ['the status 999', { status: 999 }],
+])('reads no answer with %s', async (fault, answer) => {
+  const json = JSON.stringify(chatReply([{ token: 'ok' }]));
+  const client = await clientOf(() => ({ ...answer, text: gzipSync(gzipSync(json)) }));
+  await expect(client.complete(completionRequest(), signal)).rejects.toThrow(fault);
 });
 
 it('asks for a turn to be continued, and for an answer that follows a schema', async () => {
