@@ -2,8 +2,14 @@ import { changedRuns, type ChangedRun, endOf, type Hunk, sideOf } from './change
 
 /** As in SWE-bench's `patch --fuzz=5`. */
 const MOST_FUZZ = 5;
-/** Lines compared for one file; hostile hunks could be searched for at every line. */
+/** Lines compared for one patch; hostile hunks could be searched for at every line. */
 const MOST_COMPARED = 20_000_000;
+
+/** Work that searching for the hunks of a patch has taken so far. */
+export interface SearchWork {
+  /** Number of lines. */
+  compared: number;
+}
 
 export interface Fit {
   readonly runs: readonly ChangedRun[];
@@ -15,10 +21,11 @@ export interface Fit {
  * Finds where hunks fit by the rules of GNU patch: each at the place nearest to the one it names, with the smallest fuzz that has
  * such a place; with a fuzz of n, the outermost n lines of the context are ignored.
  * @param base lines of the file, each with its line feed if it has one
- * @returns null if a hunk fits nowhere, or if the file contains the change already
+ * @param work shared by the files of a patch
+ * @returns null if a hunk fits nowhere, if the file contains the change already, or if the search takes too long
  */
-export function locateHunks(hunks: readonly Hunk[], base: readonly string[]): Fit | null {
-  const search = new Search(base);
+export function locateHunks(hunks: readonly Hunk[], base: readonly string[], work: SearchWork): Fit | null {
+  const search = new Search(base, work);
   const runs: ChangedRun[] = [];
   let [fuzz, offset, frozen] = [0, 0, 0];
   for (const [index, hunk] of hunks.entries()) {
@@ -53,9 +60,11 @@ interface Pattern {
 class Search {
   private readonly ids = new Map<string, number>();
   private readonly base: readonly number[];
-  private compared = 0;
 
-  constructor(base: readonly string[]) {
+  constructor(
+    base: readonly string[],
+    private readonly work: SearchWork,
+  ) {
     this.base = base.map((line) => this.idOf(line));
   }
 
@@ -64,7 +73,7 @@ class Search {
     const most = Math.min(MOST_FUZZ, Math.max(old.prefix, old.suffix));
     for (let fuzz = 0; fuzz <= most; fuzz += 1) {
       const at = this.locate(old, bounds, fuzz);
-      if (at !== null) return this.compared > MOST_COMPARED ? null : { at, fuzz };
+      if (at !== null) return this.work.compared > MOST_COMPARED ? null : { at, fuzz };
       if (bounds.isFirst && this.locate(changed, bounds, fuzz) !== null) return null;
     }
     return null;
@@ -103,7 +112,8 @@ class Search {
 
   private nearest(guess: number, last: number, isAt: (at: number) => boolean): number | null {
     const farthest = Math.max(last - guess, guess - 1);
-    for (let distance = 0; distance <= farthest && this.compared <= MOST_COMPARED; distance += 1) {
+    // The place that a hunk names may be far outside of the file.
+    for (let distance = Math.max(0, guess - last, 1 - guess); distance <= farthest && this.work.compared <= MOST_COMPARED; distance += 1) {
       const at = [guess + distance, guess - distance].find((each) => each <= last && isAt(each));
       if (at !== undefined) return at;
     }
@@ -116,10 +126,10 @@ class Search {
     { skipped, cut }: { readonly skipped: number; readonly cut: number },
   ): boolean {
     if (at < 1) return false;
-    this.compared += 1;
+    this.work.compared += 1;
     for (let index = skipped; index < lines.length - cut; index += 1) {
       if (this.base[at - 1 + index] !== lines[index]) return false;
-      this.compared += 1;
+      this.work.compared += 1;
     }
     return true;
   }

@@ -26,15 +26,15 @@ export async function repairForBase(form: PatchForm, readBase: BaseReader): Prom
   return forms;
 }
 
-/** By path. */
-type BaseTexts = ReadonlyMap<string, string>;
+/** By path; null = not known. */
+type BaseTexts = ReadonlyMap<string, string | null>;
 
 async function readFiles(text: string, readBase: BaseReader): Promise<BaseTexts> {
-  const texts = new Map<string, string>();
+  const texts = new Map<string, string | null>();
   for (const section of fileSections(text)) {
     const path = oldPath(section);
-    const base = path === null || texts.has(path) ? null : await readBase(path);
-    if (path !== null && base !== null) texts.set(path, base);
+    // A second section for a file is about what the first makes of it, not about base.
+    if (path !== null) texts.set(path, texts.has(path) ? null : await readBase(path));
   }
   return texts;
 }
@@ -69,10 +69,11 @@ class Draft {
   /** Hunks at the places that GNU patch finds for them, with the context that the file has there. */
   fuzzy(): readonly PatchForm[] {
     const fits: (Fit | null)[] = [];
+    const work = { compared: 0 };
     const text = this.edited((section, base) => {
       if (base === null || section.hunks.length === 0) return null;
       const lines = linesOf(base);
-      const fit = locateHunks(section.hunks, lines);
+      const fit = locateHunks(section.hunks, lines, work);
       fits.push(fit);
       return fit === null ? null : headerOf(section) + printHunks(fit.runs, lines);
     });

@@ -1,4 +1,4 @@
-import { fileSections, UnreadablePatch } from './sections.js';
+import { fileSections, HUNK_HEADER, UnreadablePatch } from './sections.js';
 
 /** A repair without which git would not apply a patch. */
 export type Repair = 'stub-dropped' | 'context-restored' | 'crlf' | `fuzz-${number}`;
@@ -10,7 +10,6 @@ export interface PatchForm {
   readonly repairs: readonly Repair[];
 }
 
-export const HUNK_HEADER = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@/;
 /** Header lines that end in a carriage return: git would quote one that belonged to a name. */
 const CR_HEADER = /^(?:diff --git |--- |\+\+\+ |@@ )[^\n]*\r$/m;
 /** Limit of blank lines that one hunk can have lost. */

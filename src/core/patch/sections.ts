@@ -13,7 +13,8 @@ export interface FileSection {
   readonly hunks: StructuredPatch['hunks'];
 }
 
-const HUNK = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@/;
+/** The first line of a hunk, with its places and counts. */
+export const HUNK_HEADER = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@/;
 const NAME = /^(---|\+\+\+) /;
 /** Bounds on the work of reading; no real fix is larger. */
 const MOST_FILES = 5_000;
@@ -123,7 +124,7 @@ class Scan {
   }
 
   private hunkHeader(line: string): void {
-    const counts = HUNK.exec(line);
+    const counts = HUNK_HEADER.exec(line);
     if (counts === null) throw new UnreadablePatch(`"${line.slice(0, 80)}" is not a hunk header`);
     this.hunks += 1;
     if (this.hunks > MOST_HUNKS) throw new UnreadablePatch(`it has more than ${MOST_HUNKS} hunks`, 'too-large');

@@ -83,6 +83,25 @@ it('takes no time on hunks that could be anywhere', async () => {
   expect(forms).toEqual([]);
 });
 
+it.each([
+  ['beyond the end of the file', 999_999_999_999],
+  ['before it, after a hunk that was found far from its place', 1],
+])('takes no time on a hunk that names a line far %s', async (_where, line) => {
+  const found = '@@ -999999999999,2 +999999999999,2 @@\n 1\n-2\n+two\n';
+  const lost = `@@ -${line},2 +${line},2 @@\n nowhere\n-x\n+y\n`;
+  expect(await repairForBase({ text: HEAD + found + lost, repairs: [] }, async () => lines(1, 2, 3))).toEqual([]);
+});
+
+it('reads a file once, however many sections are about it', async () => {
+  const section = `${HEAD}@@ -1,2 +1,2 @@\n nowhere\n-x\n+y\n`;
+  const read: string[] = [];
+  const forms = await repairForBase({ text: section.repeat(2_000), repairs: [] }, async (path) => {
+    read.push(path);
+    return 'a line\n'.repeat(100_000);
+  });
+  expect([forms, read]).toEqual([[], ['x']]);
+});
+
 const gnu = spawnSync('patch', ['--version'], { encoding: 'utf8' });
 const withGnuPatch = gnu.status === 0 && gnu.stdout.startsWith('GNU patch') ? it : it.skip;
 
