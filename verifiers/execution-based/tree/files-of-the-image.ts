@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { nextTurn } from '../../../src/core/async/time.js';
 import { SandboxLostError } from '../../../src/core/errors/unavailable.js';
+import { CappedBytes } from '../../../src/core/hostile-text.js';
 import { contentKey } from '../../../src/core/identifier.js';
 import { isOthersModule } from '../../../src/core/patch/file-roles.js';
 import { createsFile, fingerprint, type PatchFile, readPatch } from '../../../src/core/patch/patch.js';
@@ -34,6 +35,8 @@ type FilesOfImage = z.infer<typeof FilesOfImage>;
 /** Increment when the script or its reading changes. */
 const ASKED = 2;
 const DEADLINE_S = 300;
+/** Bytes that are printed about the paths of all patches, which may be thousands. */
+const LARGEST_ANSWER = 64 * 1024 * 1024;
 
 /** Programs that root looks up on the image's PATH. */
 const INTERPRETERS = ['python3', 'node'];
@@ -103,11 +106,15 @@ async function askFilesOfImage(
   // A colon at the beginning would be magic to git.
   const stdin = paths.map((path) => `./${path}\n`).join('');
   const argv = ['/bin/sh', '-c', ASK, 'sh', ...INTERPRETERS];
-  const ended = await session.exec(inInstanceEnvironment({ argv, stdin, deadlineS: DEADLINE_S }), signal);
-  if (ended.kind !== 'exited' || ended.exitCode !== 0 || ended.truncated) {
+  const printed = new CappedBytes(LARGEST_ANSWER);
+  const onStdout = (piece: Uint8Array): void => {
+    printed.push(piece);
+  };
+  const ended = await session.exec(inInstanceEnvironment({ argv, stdin, deadlineS: DEADLINE_S, onStdout }), signal);
+  if (ended.kind !== 'exited' || ended.exitCode !== 0 || printed.truncated) {
     throw new SandboxLostError(`git could not be asked which files it ignores: ${ended.stderr.slice(0, 500)}`);
   }
-  const entries = ended.stdout.split('\0').slice(0, -1);
+  const entries = printed.bytes().toString('utf8').split('\0').slice(0, -1);
   const named = (kind: string): string[] =>
     entries.flatMap((entry) => (entry.startsWith(`${kind} `) ? [entry.slice(kind.length + 1)] : []));
   const places = (kind: string): string[] => [...new Set(named(kind).map(plainPath))];
@@ -133,11 +140,14 @@ function plainPath(path: string): string {
 /** Modes of programs, and of links to them or to their folder. */
 const EXECUTABLE: ReadonlySet<string> = new Set(['100755', '120000']);
 
-function isOfImage({ parsed, path, paths }: PatchFile, image: FilesOfImage): boolean {
+/** What the image tells, for many questions about it. */
+type KnownImage = Omit<FilesOfImage, 'ignored'> & { readonly ignored: ReadonlySet<string> };
+
+function isOfImage({ parsed, path, paths }: PatchFile, image: KnownImage): boolean {
   const { ignored, programs, commands, interpreters, modules } = image;
   // A file in the place of a folder is a link, whether the patch adds it or changes its target.
   const places = [...programs, ...interpreters].map((place) => `${place}/`);
-  if (paths.some((each) => ignored.includes(each) || places.some((place) => place.startsWith(`${each}/`)))) return true;
+  if (paths.some((each) => ignored.has(each) || places.some((place) => place.startsWith(`${each}/`)))) return true;
   const slash = path.lastIndexOf('/');
   const [folder, name] = [path.slice(0, Math.max(0, slash)), path.slice(slash + 1)];
   // What is renamed or copied keeps its mode, which the patch need not tell.
@@ -152,7 +162,7 @@ function isOfImage({ parsed, path, paths }: PatchFile, image: FilesOfImage): boo
 }
 
 /** The files of the image; a patch may have several sections for one file. */
-function filesOfImageIn(files: readonly PatchFile[], image: FilesOfImage): readonly PatchFile[] {
+function filesOfImageIn(files: readonly PatchFile[], image: KnownImage): readonly PatchFile[] {
   const apart = new Set(files.filter((file) => isOfImage(file, image)).flatMap(({ paths }) => paths));
   return files.filter(({ paths }) => paths.some((path) => apart.has(path)));
 }
@@ -183,12 +193,13 @@ export async function setFilesOfImageApart(
     await nextTurn();
   }
   const paths = [...new Set(read.flatMap(([, files]) => files.flatMap((file) => file.paths)))].sort();
-  const found = await findFilesOfImage(context, paths, sessions, signal);
+  const { ignored, ...places } = await findFilesOfImage(context, paths, sessions, signal);
+  const image = { ...places, ignored: new Set(ignored) };
   const patches = new Map<string, DistinctPatch>();
   const unverifiable: Unverifiable[] = [];
   const setApart = new Map<string, string[]>();
   for (const [patch, files] of read) {
-    const apart = filesOfImageIn(files, found);
+    const apart = filesOfImageIn(files, image);
     const rest = apart.length === 0 ? patch : withoutFiles(patch, files, apart);
     if ('reason' in rest) {
       unverifiable.push(...patch.candidateIds.map((candidateId) => ({ candidateId, ...rest })));

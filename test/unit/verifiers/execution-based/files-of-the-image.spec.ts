@@ -127,6 +127,17 @@ describe('files of the image in a patch', () => {
     });
   });
 
+  it('reads answers about more files than the output of a command may have', async () => {
+    const given = sandbox({ ignored: ['made/x'] });
+    const long = new FakeSandbox(async (request, session) => {
+      const outcome = await given.handler(request, session);
+      return request.argv.join(' ').includes('check-ignore') ? { ...outcome, truncated: true } : outcome;
+    });
+    const candidates = [candidate('a', RIGHT + newFile('made/x', '1'))];
+    const verdicts = await verifierOn(long).verify({ issue: calculatorIssue, candidates, tests: [] }, go);
+    expect([trees, apartIn(verdicts)]).toEqual([[RIGHT], ['made/x']]);
+  });
+
   it('asks again in a fresh container if git cannot be asked', async () => {
     let failures = 0;
     const given = sandbox({});
