@@ -111,9 +111,14 @@ export class TestLog {
   }
 }
 
+/** Whether the first of two results for one test holds, whatever printed the second. */
+export function isWorse(status: LoggedStatus, than: LoggedStatus): boolean {
+  return WORSE.indexOf(status) > WORSE.indexOf(than);
+}
+
 function worsen(statuses: Map<string, LoggedStatus>, name: string, status: LoggedStatus): void {
   const known = statuses.get(name);
-  if (known === undefined || WORSE.indexOf(status) > WORSE.indexOf(known)) statuses.set(name, status);
+  if (known === undefined || isWorse(status, known)) statuses.set(name, status);
 }
 
 function count(text: string, letter: string): number {

@@ -1,5 +1,5 @@
 import { SaxesParser } from 'saxes';
-import { type LoggedStatus, TooMuchError } from './test-log.js';
+import { isWorse, type LoggedStatus, TooMuchError } from './test-log.js';
 
 /** Maximum nesting of suites; a test case is one level deeper. */
 const DEEPEST = 20;
@@ -53,7 +53,6 @@ export interface TestCase {
 }
 
 const CASE_STATUS: Readonly<Record<string, LoggedStatus>> = { failure: 'failed', error: 'error', skipped: 'skipped' };
-const WORSE: readonly LoggedStatus[] = ['passed', 'skipped', 'failed', 'error'];
 
 /** Cases of JUnit's format, as pytest, Maven, Gradle, sbt, testthat and others write it. */
 class CaseReader implements ElementReader {
@@ -86,7 +85,7 @@ class CaseReader implements ElementReader {
 
   private worsen(status: LoggedStatus | undefined): void {
     if (this.current === null || status === undefined) return;
-    if (WORSE.indexOf(status) > WORSE.indexOf(this.current.status)) this.current.status = status;
+    if (isWorse(status, this.current.status)) this.current.status = status;
   }
 }
 
