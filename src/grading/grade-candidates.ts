@@ -85,7 +85,7 @@ export async function gradeCandidates(
   const grades = new Map<string, CandidateGrade>();
   const ungraded = new Map<string, string>();
   await Promise.all(
-    distinct(references.bench, candidates).map(async ({ key, ids, text, readAs }) => {
+    distinct(references, candidates).map(async ({ key, ids, text, readAs }) => {
       try {
         const earlier = await book.known(key);
         const grade = earlier === null || earlier.resolved === null ? await grader.grade(text, signal) : earlier;
@@ -133,12 +133,13 @@ interface Distinct {
   readonly readAs: Map<string, string>;
 }
 
-function distinct(bench: GradingContext, candidates: readonly Candidate[]): readonly Distinct[] {
+function distinct(references: References, candidates: readonly Candidate[]): readonly Distinct[] {
+  const { bench } = references;
   const groups = new Map<string, Distinct>();
   for (const { candidate_id, patch: text } of candidates) {
     const patch = readPatch(text);
     const content = patch.kind === 'ok' ? wholeFingerprint(patch) : text.trim();
-    const key = keyOf(bench, bench.repeats ? `${candidate_id} ${content}` : content);
+    const key = keyOf(references, bench.repeats ? `${candidate_id} ${content}` : content);
     const group = groups.get(key) ?? { key, ids: [], text, readAs: new Map<string, string>() };
     groups.set(key, group);
     group.ids.push(candidate_id);
@@ -177,12 +178,14 @@ function wholeFingerprint({ files }: ReadablePatch): string {
   return fingerprint({ files: files.map((file) => ({ ...file, role: 'source' })) });
 }
 
-function keyOf({ imageId, issue, tests, command, timeLimitS, sandbox }: GradingContext, patch: string): string {
+/** @param patch what is equal for patches that are graded alike */
+function keyOf({ bench, listed }: References, patch: string): string {
+  const { imageId, issue, tests, command, timeLimitS, sandbox } = bench;
   const { workdir, base_commit, setup_patch } = issue.environment;
   const { testPatch, failToPass, passToPass, gold } = tests;
   const instance = [issue.instance_id, imageId, workdir, base_commit];
   const { line, format, scripts } = command;
-  const asked = [testPatch, failToPass, passToPass, gold, line, format, scripts, setup_patch, timeLimitS];
+  const asked = [testPatch, failToPass, passToPass, listed, gold, line, format, scripts, setup_patch, timeLimitS];
   return contentKey([PROTOCOL, instance, asked, sandbox.limits, patch]);
 }
 
