@@ -13,7 +13,7 @@ import { type Imported, importRuns } from '../io/saved-runs/import-runs.js';
 import type { SavedRun, Sealed } from '../io/saved-runs/saved-run.js';
 import { unreadNoteText } from '../io/saved-runs/unread-columns.js';
 import { type MaybeLabelled, type ScoredIssue, splitByLabel } from '../statistics/curves/scored-issue.js';
-import type { Label, OnLabelNote } from './label-book.js';
+import { type Label, NO_LABEL, type OnLabelNote } from './label-book.js';
 import { ImportLabels } from './labels.js';
 
 /** Human-readable output of `bestk curves`. Rates are percentages, with the 95% interval over issues in brackets. */
@@ -202,7 +202,7 @@ export async function scoredRuns(
     const label = labels.get(keyOf(run));
     if (typeof label?.resolved === 'boolean') return label;
     const [found] = sameAs(run).flatMap((key) => bySame.get(key) ?? []);
-    return found ?? label ?? { resolved: null, reason: 'no label is given' };
+    return found ?? label ?? NO_LABEL;
   };
   return [...own.runs].map(([instanceId, runs]) => ({
     instanceId,

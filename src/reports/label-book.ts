@@ -10,6 +10,9 @@ export interface Label {
   readonly reason: string | null;
 }
 
+/** Of a candidate that no file of labels names, although others of its instance are named. */
+export const NO_LABEL: Label = { resolved: null, reason: 'no label is given' };
+
 /** Labels by candidate id; only reports may join them, after the selection is made. */
 export type Labels = ReadonlyMap<string, Label>;
 

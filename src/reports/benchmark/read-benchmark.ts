@@ -11,7 +11,14 @@ import { readScoreMatrix } from '../../io/inputs/score-matrix.js';
 import { parseRecord, readRecords } from '../../io/records/records.js';
 import { importRuns } from '../../io/saved-runs/import-runs.js';
 import { keepEntries, type ScoredIssue, splitByLabel } from '../../statistics/curves/scored-issue.js';
-import { LabelBook, LabelLine, type LabelsByInstance, type OnLabelNote, readAllLabels } from '../label-book.js';
+import {
+  LabelBook,
+  LabelLine,
+  type LabelsByInstance,
+  NO_LABEL,
+  type OnLabelNote,
+  readAllLabels,
+} from '../label-book.js';
 import { type FiledLabel, type Homeless, ImportLabels } from '../labels.js';
 import { runsOfSet } from '../../io/saved-runs/saved-files.js';
 import { modelName } from '../write-run.js';
@@ -99,8 +106,6 @@ function scored(run: ReportedRun, labels: LabelsByInstance): ScoredIssue | null 
   keepEntries(known.candidates, entries);
   return { instanceId: instance_id, repo: repositoryOf(instance_id) ?? instance_id, authors, measures, ...known };
 }
-
-const NO_LABEL = { resolved: null, reason: 'no label is given' };
 
 /** How many levels of folders below a named one are searched. */
 const DEEPEST = 4;
