@@ -113,7 +113,11 @@ class Search {
   private nearest(guess: number, last: number, isAt: (at: number) => boolean): number | null {
     const farthest = Math.max(last - guess, guess - 1);
     // The place that a hunk names may be far outside of the file.
-    for (let distance = Math.max(0, guess - last, 1 - guess); distance <= farthest && this.work.compared <= MOST_COMPARED; distance += 1) {
+    for (
+      let distance = Math.max(0, guess - last, 1 - guess);
+      distance <= farthest && this.work.compared <= MOST_COMPARED;
+      distance += 1
+    ) {
       const at = [guess + distance, guess - distance].find((each) => each <= last && isAt(each));
       if (at !== undefined) return at;
     }
