@@ -20,7 +20,7 @@ export interface Grade {
 }
 
 /** Increment this when the way of grading changes: earlier grades are then not reused. */
-const PROTOCOL = 4;
+const PROTOCOL = 5;
 
 export interface CandidateGrade extends Grade {
   readonly instance_id: string;

@@ -1,5 +1,14 @@
-import { disagreement, exceededLimit, failureCodes, judge, namesHalf, requiredTests, type Verdict } from './judge.js';
-import { type GradingContext, runPatch, type TestRun } from './run-hidden-tests.js';
+import {
+  disagreement,
+  exceededLimit,
+  failureCodes,
+  judge,
+  namesHalf,
+  requiredTests,
+  statusesOf,
+  type Verdict,
+} from './judge.js';
+import { type GradingContext, runPatch, type TestRun, wallLimitS } from './run-hidden-tests.js';
 import type { TestLog } from '../../verifiers/execution-based/reports/test-log.js';
 
 const NAMES_SHOWN = 10;
@@ -24,20 +33,34 @@ export class ReferenceRuns {
   unreadable: string | null;
   /** Why gold does not pass; null = it does, or did not run. */
   goldProblem: string | null = null;
-  readonly #requiresNothing: boolean;
+  /** Even a patch that passes everything has then proved nothing. */
+  readonly #provesNothing: boolean;
   #gold: Promise<TestRun | null> | null = null;
 
   constructor(private readonly references: References) {
-    const { bench, base, listed } = references;
-    this.#requiresNothing = requiredTests(bench.tests).length === 0;
-    this.unreadable = this.#requiresNothing
-      ? `no listed test passes on base: ${this.#evidence('base', base.log, listed)}`
+    this.unreadable = this.#whyNothingIsProved();
+    this.#provesNothing = this.unreadable !== null;
+  }
+
+  #whyNothingIsProved(): string | null {
+    const { bench, base, listed } = this.references;
+    const { tests, command } = bench;
+    if (requiredTests(tests).length === 0) {
+      return `no listed test passes on base: ${this.#evidence('base', base.log, listed)}`;
+    }
+    const isSilent =
+      base.log.passesUnnamed &&
+      disagreement(base, command.format) === null &&
+      tests.failToPass.length > 0 &&
+      statusesOf(base.log, tests.failToPass).every(([, status]) => status === 'passed');
+    return isSilent
+      ? `base fails no test of FAIL_TO_PASS, and its log names only tests that fail: ${shown([...base.log.names])}; listed: ${shown(tests.failToPass)}`
       : null;
   }
 
   /** @throws UnavailableError when gold could not be run */
   async settle(verdict: Verdict, run: TestRun, signal: AbortSignal): Promise<Omit<Verdict, 'doubt'>> {
-    if (this.#requiresNothing && this.unreadable !== null) return { resolved: null, reason: this.unreadable };
+    if (this.#provesNothing && this.unreadable !== null) return { resolved: null, reason: this.unreadable };
     if (verdict.doubt === null) return verdict;
     const reason =
       verdict.doubt === 'limit' ? await this.#whyLimited(run, signal) : await this.#why(verdict, run, signal);
@@ -53,9 +76,13 @@ export class ReferenceRuns {
   async #whyLimited(run: TestRun, signal: AbortSignal): Promise<string | null> {
     const { base, bench } = this.references;
     const gold = await this.#runGold(signal);
-    const limit = exceededLimit(run, bench.timeLimitS);
-    const isSame = exceededLimit(gold ?? base, bench.timeLimitS) === limit;
-    return isSame ? `${limit ?? ''}, as on ${gold === null ? 'base' : 'gold'}` : null;
+    const limit = exceededLimit(run, bench.timeLimitS) ?? '';
+    const [whose, reference] = gold === null ? ['base', base] : ['gold', gold];
+    const other = exceededLimit(reference, bench.timeLimitS);
+    if (other === limit) return `${limit}, as on ${whose}`;
+    return reference.ended.kind === 'timed-out'
+      ? `${limit}; ${whose} did not end within ${wallLimitS(bench.timeLimitS)} s`
+      : null;
   }
 
   /** Without gold, base decides by PASS_TO_PASS: FAIL_TO_PASS may be in files that only exist with a right patch. */
@@ -68,11 +95,14 @@ export class ReferenceRuns {
     return kept.length > 0 && namesHalf(base.log, kept) ? null : this.#evidence('base', base.log, listed);
   }
 
+  /** Without gold, a missing test of FAIL_TO_PASS is the patch's own fault, and so is one that base's log names. */
   async #whyMissing(run: TestRun, signal: AbortSignal): Promise<string | null> {
+    const { base, bench } = this.references;
     const gold = await this.#runGold(signal);
-    if (gold === null) return null;
-    const missing = missingIn(run.log, requiredTests(this.references.bench.tests));
-    return missingIn(gold.log, missing).length < missing.length ? null : this.#evidence('gold', gold.log, missing);
+    const missing = missingIn(run.log, requiredTests(bench.tests));
+    if (gold === null && missing.some((name) => bench.tests.failToPass.includes(name))) return null;
+    const [whose, { log }] = gold === null ? (['base', base] as const) : (['gold', gold] as const);
+    return missingIn(log, missing).length < missing.length ? null : this.#evidence(whose, log, missing);
   }
 
   async #whyContradicted(signal: AbortSignal): Promise<string | null> {

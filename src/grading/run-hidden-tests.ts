@@ -18,7 +18,7 @@ import {
 } from '../ports/sandbox.js';
 import type { HiddenTests } from './hidden-tests.js';
 import type { LogReader } from './runner-logs.js';
-import type { TestCommand } from './test-command.js';
+import { hiddenTestFiles, type TestCommand } from './test-command.js';
 
 /** A size that no test suite reaches. */
 const LONGEST_LOG = 64 * 1024 * 1024;
@@ -215,7 +215,7 @@ async function patchTree(
   const ownRunner = patch.files
     .filter(({ role, paths }) => role === 'runner-config' || paths.some((path) => command.runnerFiles.includes(path)))
     .flatMap(({ paths }) => paths);
-  await restore(session, [...tests.files.flatMap(({ paths }) => paths), ...ownRunner], signal);
+  await restore(session, [...hiddenTestFiles(tests), ...ownRunner], signal);
   const { repairs } = form;
   if (tests.testPatch === null) return { problem: null, repairs };
   const tested = await applyTests(session, tests.testPatch, { command, signal });

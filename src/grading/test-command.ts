@@ -154,12 +154,21 @@ function scriptsOf({ scripts, evalScript }: HiddenTests, template: string): Read
 }
 
 /** From the test patch, or from the tests' names if the tests are part of the image. */
-function testFiles({ files, failToPass, passToPass, testPatch }: HiddenTests): readonly string[] {
-  const present =
-    testPatch === null
-      ? [...failToPass, ...passToPass].flatMap((name) => (name.includes('::') ? name.split('::', 1) : []))
-      : files.filter(({ parsed }) => parsed.newFileName !== '/dev/null').map(({ path }) => path);
+function testFiles({ files, testPatch, ...names }: HiddenTests): readonly string[] {
+  if (testPatch === null) return filesInNames(names);
+  const present = files.filter(({ parsed }) => parsed.newFileName !== '/dev/null').map(({ path }) => path);
   return [...new Set(present)];
+}
+
+function filesInNames({ failToPass, passToPass }: Pick<HiddenTests, 'failToPass' | 'passToPass'>): readonly string[] {
+  const names = [...failToPass, ...passToPass];
+  return [...new Set(names.flatMap((name) => (name.includes('::') ? name.split('::', 1) : [])))];
+}
+
+/** Files with hidden tests, in which no change of a candidate may remain. */
+export function hiddenTestFiles(tests: HiddenTests): readonly string[] {
+  if (tests.testPatch === null) return filesInNames(tests).filter(isTest);
+  return tests.files.flatMap(({ paths }) => paths);
 }
 
 function isTest(path: string): boolean {

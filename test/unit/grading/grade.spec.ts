@@ -11,6 +11,8 @@ const ZERO = `${CALC}test_zero`;
 const ALL = { [`${CALC}test_zero`]: 'PASSED', [`${CALC}test_sum`]: 'PASSED', [MINUS]: 'PASSED' };
 const SOME = { ...ALL, [MINUS]: 'FAILED' };
 const BASE = { ...ALL, [`${CALC}test_sum`]: 'FAILED', [MINUS]: 'FAILED' };
+/** Such rows name tests that the image holds. */
+const SMITH = { image_name: 'calculator', patch: WRONG, test_patch: undefined };
 const CANDIDATES = [candidate('wrong', WRONG), candidate('right', RIGHT)];
 
 function honest(tree: string | null): ReturnType<typeof pytest> {
@@ -56,6 +58,21 @@ describe('grading', () => {
       ['tests', 'test'],
       [`apply ${RIGHT}`, 'restore tests/test_calc.py tests/test_more.py', 'tests', 'test'],
     ]);
+  });
+
+  it.each([
+    ['tests/test_calc.py', `${CALC}test_sum`],
+    ['tests/test_calc.py', `tests/test_calc.py::TestSum::test_[a::b]`],
+    ['src/tests/new_test.py', 'src/tests/new_test.py::test_sum'],
+    ['tests/sum.rs', 'tests/sum.rs::adds'],
+  ])('restores %s of the image, which the listed tests name, if there is no test patch', async (file, name) => {
+    const world = new GradingWorld({ tests: honest });
+    const row = { ...ROW, ...SMITH, FAIL_TO_PASS: [name, 'crate::sum::adds', `${CALC}test_sum`], PASS_TO_PASS: [] };
+    await world.grade([candidate('right', RIGHT)], { row });
+    const restored = [...world.steps.values()].flat().filter((step) => step.startsWith('restore'));
+    const files = [...new Set([file, 'tests/test_calc.py'])].join(' ');
+    // Those of gold, too, if it is run.
+    expect(new Set(restored)).toEqual(new Set([`restore ${files}`]));
   });
 
   it("restores what the runner reads, and leaves the candidate's other files", async () => {
@@ -187,7 +204,8 @@ describe('grading', () => {
     const world = new GradingWorld({ tests: (tree) => (tree === null ? exited(2) : pytest(ALL)) });
     const row = { ...ROW, PASS_TO_PASS: [`${CALC}test_zero`, `${CALC}test_gone`] };
     const graded = await world.grade([candidate('right', RIGHT)], { row });
-    expect(told(graded)).toEqual({ right: false });
+    expect(told(graded)).toEqual({ right: null });
+    expect(graded.grades[0]?.tests).toMatchObject({ [`${CALC}test_gone`]: 'missing' });
     expect(graded.leftOut).toEqual([]);
   });
 

@@ -14,6 +14,7 @@ const ALL = pytest({ [ZERO]: 'PASSED', [SUM]: 'PASSED', [MINUS]: 'PASSED' });
 const BASE = pytest({ [ZERO]: 'PASSED', [SUM]: 'FAILED', [MINUS]: 'FAILED' });
 /** pytest's end when a test file cannot be imported. */
 const CRASH = exited(2, 'ImportError\n');
+const LATE = ended('timed-out');
 const TAP = exited(0, 'ok 1 - adds\nok 2 - zero\n');
 
 type Played = Readonly<Record<'base' | 'gold' | 'right' | 'wrong', ExecOutcome>>;
@@ -156,7 +157,6 @@ describe('limits of the tests', () => {
     ]);
   });
 
-  const LATE = ended('timed-out');
   const starve = (): never => {
     throw new SandboxStarvedError('a command had 1 s of the CPU');
   };
@@ -204,6 +204,44 @@ describe('limits of the tests', () => {
     expect(labels(own)).toEqual({ right: true, wrong: false });
     const onBase = await world({ base: limit, right: limit, wrong: ALL }).grade(BOTH, { row: WITHOUT_GOLD });
     expect(labels(onBase)).toEqual({ right: null, wrong: true });
+    const late = await world({ base: BASE, gold: LATE, right: ALL, wrong: limit }).grade(BOTH, { row: WITH_GOLD });
+    expect(labels(late)).toEqual({ right: true, wrong: null });
+    expect(late.grades[1]?.reason).toMatch(/; gold did not end within 1200 s$/);
+    const lateBase = await world({ base: LATE, right: ALL, wrong: limit }).grade(BOTH, { row: WITHOUT_GOLD });
+    expect(labels(lateBase)).toEqual({ right: true, wrong: null });
+  });
+});
+
+describe('silence about a test', () => {
+  it('is no failure of PASS_TO_PASS if there is no gold and base does not name the test either', async () => {
+    const some = pytest({ [SUM]: 'PASSED', [MINUS]: 'PASSED' });
+    const graded = await world({ base: CRASH, right: some, wrong: some }).grade(BOTH, { row: WITHOUT_GOLD });
+    expect(labels(graded)).toEqual({ right: null, wrong: null });
+    expect(graded.unreadable).toMatch(/^the log of base, read as pytest, names 0 of 1 listed tests/);
+    const named = await world({ base: BASE, right: some, wrong: BASE }).grade(BOTH, { row: WITHOUT_GOLD });
+    expect(labels(named)).toEqual({ right: false, wrong: false });
+    const lacksRepaired = await world({ base: CRASH, right: pytest({ [ZERO]: 'PASSED', [SUM]: 'PASSED' }) }).grade(
+      [candidate('right', RIGHT)],
+      { row: WITHOUT_GOLD },
+    );
+    expect(labels(lacksRepaired)).toEqual({ right: false });
+  });
+
+  it.each([
+    ['with gold', WITH_GOLD],
+    ['without gold', WITHOUT_GOLD],
+  ])('is no pass of FAIL_TO_PASS if base, too, is silent about all of them, %s', async (_, row) => {
+    const silent = exited(0, '658 specs, 0 failures\n');
+    const failing = exited(1, `1) ${SUM}\n   Error: x\n658 specs, 1 failures\n`);
+    const command = 'make check # log: javascript-failures';
+    const played = { gold: silent, right: silent, wrong: failing };
+    const graded = await world({ ...played, base: silent }).grade(BOTH, { row, command });
+    expect(labels(graded)).toEqual({ right: null, wrong: null });
+    expect(graded.unreadable).toMatch(/^base fails no test of FAIL_TO_PASS, and its log names only tests that fail/);
+    const seen = await world({ ...played, base: failing }).grade(BOTH, { row, command });
+    expect(labels(seen)).toEqual({ right: true, wrong: false });
+    const crashed = await world({ ...played, base: exited(1, 'cannot start') }).grade(BOTH, { row, command });
+    expect(labels(crashed)).toEqual({ right: true, wrong: false });
   });
 });
 

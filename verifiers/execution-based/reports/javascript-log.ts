@@ -26,15 +26,31 @@ const RAN = [
 ];
 
 /**
- * As {@link parseJavaScriptLog}, for runners that name only the tests that failed: if they ran, the others passed.
+ * As {@link parseJavaScriptLog}, for runners that name only the tests that failed: if all tests ran, the others passed.
  * @throws TooMuchError
  */
 export function parseJavaScriptFailures(log: string): TestLog {
   const tests = parseJavaScriptLog(log);
+  /** Whether a browser has not executed all tests, by the line up to its count. */
+  const lacking = new Map<string, boolean>();
+  let [hasRun, isCut] = [false, tests.isIncomplete];
   for (const line of printedLines(log)) {
-    if (RAN.some((pattern) => pattern.test(line))) tests.statuses.unnamed = 'passed';
+    hasRun ||= RAN.some((pattern) => pattern.test(line));
+    isCut ||= HOOK_FAILED.test(line);
+    const counted = EXECUTED.exec(line);
+    if (counted !== null) lacking.set(counted[1] ?? '', lacksTests(counted));
   }
+  if (hasRun && !isCut && ![...lacking.values()].includes(true)) tests.statuses.unnamed = 'passed';
   return tests;
+}
+
+/** Mocha skips the other tests of a suite whose hook fails. */
+const HOOK_FAILED = /"(?:before|after) (?:all|each)" hook\b/;
+/** Karma counts the tests of a browser again after each; what the last line lacks was not run. */
+const EXECUTED = /^(.{0,100}?)\bExecuted (\d+) of (\d+)(?:.{0,60}\(skipped (\d+)\))?/;
+
+function lacksTests([, , executed, all, skipped = 0]: readonly (string | undefined)[]): boolean {
+  return Number(executed) + Number(skipped) < Number(all);
 }
 
 const MOCHA_SUMMARY = /^ *\d+ passing(?: \(|$)/;

@@ -72,6 +72,11 @@ export class TestLog {
     return this.failures > 0;
   }
 
+  /** Whether a test counts as passed because the log does not name it. */
+  get passesUnnamed(): boolean {
+    return this.statuses.unnamed === 'passed';
+  }
+
   /** Whether tests may not have been run because something other than a test failed. */
   get isIncomplete(): boolean {
     return this.statuses.isIncomplete === true;

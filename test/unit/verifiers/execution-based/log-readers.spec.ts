@@ -216,6 +216,26 @@ describe('runners that name only failures', () => {
       expect(statuses('javascript-failures', log, 'Chart draws')).toEqual(['missing']);
     },
   );
+
+  const FAILED = 'Chrome 120.0 (Linux x86_64) Chart draws FAILED\n';
+  it.each([
+    ['Karma lost its browser', `${FAILED}Chrome 120.0 (Linux x86_64): Executed 3 of 90 (1 FAILED) DISCONNECTED`],
+    ['Karma skipped some and lost the rest', `${FAILED}Chrome 120.0 (Linux): Executed 3 of 90 (1 FAILED) (skipped 5)`],
+    ['one of two browsers was lost', `Chrome 1 (Linux): Executed 9 of 9 SUCCESS\nFirefox 2 (Linux): Executed 8 of 9`],
+    ['a hook failed', '  5 passing\n  1 failing\n\n  1) Chart\n       "before all" hook for "draws":\n     Error: x'],
+    ['a hook of each test failed', '  5 passing\n  1 failing\n\n  1) "before each" hook for "draws":\n     Error: x'],
+    ['a file of Jest did not load', 'FAIL a.js\n  ● Test suite failed to run\n\nTests:       3 passed, 3 total'],
+  ])('say nothing of tests that may not have been run: %s', (_, log) => {
+    expect(statuses('javascript-failures', log, 'Chart resizes')).toEqual(['missing']);
+  });
+
+  it.each([
+    'Chrome 120.0 (Linux): Executed 3 of 90 SUCCESS\nChrome 120.0 (Linux): Executed 90 of 90 SUCCESS',
+    'Chrome 120.0 (Linux): Executed 3 of 90\rChrome 120.0 (Linux): Executed 85 of 90 (skipped 5) SUCCESS',
+    '  5 passing\n  1 failing\n\n  1) Chart\n       "before" text:\n     Error: x',
+  ])('count progress, skipped tests and titles as no interruption: %j', (log) => {
+    expect(statuses('javascript-failures', log, 'Chart resizes')).toEqual(['passed']);
+  });
 });
 
 describe('results in other languages', () => {
