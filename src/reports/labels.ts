@@ -13,7 +13,7 @@ export interface Homeless {
 }
 
 type Placed = Pick<SavedRun, 'instance_id' | 'candidate_id' | 'submitted'> & {
-  readonly origin: Pick<SavedRun['origin'], 'file'>;
+  readonly origin: Pick<SavedRun['origin'], 'file'> & Partial<SavedRun['origin']>;
   readonly patch?: string | undefined;
 };
 
@@ -23,6 +23,8 @@ interface Known {
   readonly files: Set<string>;
   /** Its ids there. */
   readonly names: Set<string>;
+  /** The model of its prediction, after which the harness names folders; null when it is no prediction. */
+  readonly model: string | null;
   /** Hash; null when the patch is not known. */
   readonly patch: string | null;
 }
@@ -68,7 +70,13 @@ export class ImportLabels<Row extends Sealed = Sealed> {
   candidate({ instance_id, candidate_id, origin, patch, submitted }: Placed, from = candidate_id): void {
     const known = this.known.get(instance_id) ?? new Map<string, Known>();
     const hash = patch === undefined ? null : patchHash({ patch, submitted });
-    known.set(candidate_id, { files: new Set([origin.file]), names: new Set([candidate_id, from]), patch: hash });
+    const model = origin.format === 'swe-bench-predictions' ? (origin.model ?? null) : null;
+    known.set(candidate_id, {
+      files: new Set([origin.file]),
+      names: new Set([candidate_id, from]),
+      model,
+      patch: hash,
+    });
     this.known.set(instance_id, known);
   }
 
@@ -169,7 +177,8 @@ export class ImportLabels<Row extends Sealed = Sealed> {
     const own = named[0] ?? only(known, (other) => areTogether(other, file));
     if (own !== undefined) return [own];
     const model = this.returned.get(instance_id)?.model;
-    return (model === undefined ? isPerModel : !isNamed(model, model_folder))
+    const isOther = isPerModel || (HARNESS_FOLDERS.test(file) && areOfOthers(known, model_folder));
+    return (model === undefined ? isOther : !isNamed(model, model_folder))
       ? { reason: `a label of model "${model_folder}", which is not in the input` }
       : this.unnamed(instance_id, known, file);
   }
@@ -244,6 +253,13 @@ function ambiguous(instanceId: string, count: number): Reason {
 /** The harness writes `/` in a model's name as `__`. */
 function isNamed(model: string, folder: string): boolean {
   return model === folder || model.replaceAll('/', '__') === folder;
+}
+
+/** Where the harness writes the reports of a model; elsewhere, the name of a folder may mean nothing. */
+const HARNESS_FOLDERS = /(^|\/)run_evaluation\/[^/]+\/[^/]+\/[^/]+\/report\.json$/;
+
+function areOfOthers(known: KnownById, folder: string): boolean {
+  return [...known.values()].every(({ model }) => model !== null && !isNamed(model, folder));
 }
 
 function namedLike(folder: string, known: KnownById): readonly string[] {

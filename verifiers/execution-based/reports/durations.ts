@@ -3,7 +3,8 @@ const UNIT = '(?:ms|s|m|µs|μs|us|ns|msecs?|secs?|seconds?|mins?|minutes?|milli
 const NUMBER = String.raw`[<~]?\d[\d.,]*`;
 const DURATION = new RegExp(
   [
-    String.raw`\[\s*${NUMBER}\s*${UNIT}\s*\]$`,
+    // Without a blank before it, it is a parameter of pytest.
+    String.raw`(?<=\s)\[\s*${NUMBER}\s*${UNIT}\s*\]$`,
     String.raw`\(\s*${NUMBER}\s*${UNIT}\s*\)$`,
     String.raw`\sin\s+${NUMBER}\s*${UNIT}$`,
     String.raw`\s\d[\d.]*\s?(?:ms|s|µs|μs|ns)$`,

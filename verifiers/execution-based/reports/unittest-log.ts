@@ -17,6 +17,7 @@ const RULE = /^={70}$/;
 export function parseDjangoLog(log: string): TestLog {
   const scan = new DjangoScan();
   for (const line of logLines(log)) scan.line(line);
+  scan.end();
   return scan.tests;
 }
 
@@ -36,6 +37,12 @@ class DjangoScan {
     else if (line.includes(' ... ')) this.waiting = line.slice(0, line.indexOf(' ... '));
     else this.lateResult(line);
     this.previous = line;
+  }
+
+  /** A docstring is one test's only name and another's second one if the output of a test hid the method. */
+  end(): void {
+    const { exact, loose } = this.tests.statuses;
+    for (const [name, status] of loose) if (exact.has(name)) this.tests.note(name, status);
   }
 
   private lateResult(line: string): void {

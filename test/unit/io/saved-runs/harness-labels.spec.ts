@@ -157,3 +157,20 @@ describe('predictions', () => {
     expect(done.candidates).toMatchObject([{ patch: PATCH }, { patch: PATCH }, { patch: PATCH }]);
   });
 });
+
+describe('a report of another model', () => {
+  const of = (model: string): Files => ({ [`logs/run_evaluation/r/${model}/${ID}/report.json`]: report(true) });
+
+  it.each(['B', 'A-2', 'org__A'])('in the folder of %s labels no prediction whose model is A', async (model) => {
+    const done = await importOf({ 'preds.jsonl': [prediction('A', PATCH)], ...of(model) });
+    expect(told(done)).toEqual([`${ID}: A`]);
+    expect(done.rejected).toMatchObject([{ reason: `a label of model "${model}", which is not in the input` }]);
+  });
+
+  it('labels a prediction with an id of its own by its model', async () => {
+    const own = { ...prediction('org/A', PATCH), candidate_id: 'try 1' };
+    const done = await importOf({ 'preds.jsonl': [own], ...of('org__A') });
+    expect(told(done)).toEqual([`${ID}: try 1 true`]);
+    expect(told(await importOf({ 'preds.jsonl': [own], ...of('B') }))).toEqual([`${ID}: try 1`]);
+  });
+});

@@ -202,6 +202,22 @@ describe('results apart from their names', () => {
   });
 });
 
+describe('names that look alike', () => {
+  it.each(['5m', '10 s', '1.5ms', '2min'])('takes the parameter [%s] of pytest for no duration', (parameter) => {
+    const log = `PASSED t.py::test_unit[${parameter}]\nPASSED t.py::test_unit[7s]\n`;
+    const names = [`t.py::test_unit[${parameter}]`, 't.py::test_unit[7s]', 't.py::test_unit[8s]', 't.py::test_unit'];
+    expect(statuses('pytest', log, ...names)).toEqual(['passed', 'passed', 'missing', 'missing']);
+  });
+
+  it.each([
+    ['test_a (m.A)\nSums. ... FAIL\nprinted\nSums. ... ok\n'],
+    ['printed\nSums. ... ok\ntest_a (m.A)\nSums. ... FAIL\n'],
+    ['test_a (m.A)\nSums. ... ok\nprinted\nSums. ... ERROR\n'],
+  ])('gives a docstring of two tests of unittest the worse result: %j', (log) => {
+    expect(statuses('unittest', log, 'Sums.')).not.toEqual(['passed']);
+  });
+});
+
 describe('runners that name only failures', () => {
   it('passed the other tests if they ran', () => {
     const log =
