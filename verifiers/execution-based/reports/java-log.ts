@@ -120,6 +120,8 @@ const FAILED_CLASS = /^\[ERROR\] +([\w.$]+)/;
 const MODULE: ReadLine = byWord(/^\[INFO\] +(?<name>\S.*?) \.{2,} (?<word>SUCCESS|FAILURE|SKIPPED)(?: |$|\[)/);
 const BUILD = /(?:^| )BUILD (SUCCESS|FAILURE)$/;
 const ONE_TEST = '-Dtest=';
+/** As with `skipTests` in a pom, which a patch may change: the build succeeds without any test. */
+const SKIPS_TESTS = /^(?:\[INFO\] +)?Tests are skipped\.$/;
 /** The name that SWE-rebench's parser gives to a build without `-Dtest=`; its lists contain it. */
 const UNNAMED_BUILD = '---NO TEST NAME FOUND YET---';
 /** The name that it gives to the first counts of a log (`parse_java_mvn_v2`). */
@@ -128,6 +130,9 @@ const SUITE = '__suite__';
 class MavenScan {
   private running: string | null = null;
   private hasCounts = false;
+  /** Since the last build ended. */
+  private ran = false;
+  private skips = false;
   /** Tests of `-Dtest=` without a result yet, and results without a test: either may be printed first. */
   private readonly asked: string[] = [];
   private readonly builds: LoggedStatus[] = [];
@@ -138,9 +143,14 @@ class MavenScan {
   line(line: string): boolean {
     const counts = COUNTS.exec(line);
     if (counts !== null) this.counts(line, counts);
-    else if (BUILD.test(line)) this.built(line.endsWith('SUCCESS') ? 'passed' : 'failed');
+    else if (BUILD.test(line)) this.built(line.endsWith('SUCCESS') ? this.success() : 'failed');
+    else if (SKIPS_TESTS.test(line)) this.skips = true;
     else return this.named(line);
     return true;
+  }
+
+  private success(): LoggedStatus {
+    return this.skips && !this.ran ? 'skipped' : 'passed';
   }
 
   private named(line: string): boolean {
@@ -160,11 +170,12 @@ class MavenScan {
     const name = classAfter(line, counts.index + counts[0].length) ?? this.running;
     if (name !== null) this.tests.note(name, status);
     if (!this.hasCounts) this.tests.note(SUITE, status);
-    [this.running, this.hasCounts] = [null, true];
+    [this.running, this.hasCounts, this.ran] = [null, true, true];
   }
 
   /** Maven stops at the first module that fails. */
   private built(status: LoggedStatus): void {
+    [this.ran, this.skips] = [false, false];
     const asked = this.asked.shift();
     if (asked === undefined) this.builds.push(status);
     this.tests.note(asked ?? UNNAMED_BUILD, status);

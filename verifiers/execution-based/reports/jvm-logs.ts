@@ -49,21 +49,25 @@ function noteTitle(tests: TestLog, printed: string, suite: string | null): void 
 const NAMESPACES = /^lein test (\S.*)$/;
 const LEIN_FAILURE = /^(FAIL|ERROR) in/;
 
-/** Parses Leiningen: a namespace passes unless one of its tests fails. @throws TooMuchError */
+const RAN = /^Ran \d+ tests\b/;
+
+/** Parses Leiningen: a namespace passes when the next one begins or all ran, unless one of its tests fails. @throws TooMuchError */
 export function parseClojureLog(log: string): TestLog {
   const tests = new TestLog();
-  let namespace: string | null = null;
+  let running: readonly string[] = [];
   for (const printed of printedLines(log)) {
     const line = printed.trim();
-    const said = NAMESPACES.exec(line)?.[1];
-    for (const word of said === undefined ? [] : namespacesIn(said)) {
-      namespace = word;
-      tests.note(word, 'passed');
-    }
-    const failure = LEIN_FAILURE.exec(line)?.[1];
-    if (failure !== undefined && namespace !== null) tests.note(namespace, failure === 'FAIL' ? 'failed' : 'error');
+    const begins = NAMESPACES.exec(line)?.[1];
+    if (begins !== undefined || RAN.test(line)) for (const name of running) tests.note(name, 'passed');
+    if (begins !== undefined) running = namespacesIn(begins);
+    noteLeinFailure(tests, line, running.at(-1));
   }
   return tests;
+}
+
+function noteLeinFailure(tests: TestLog, line: string, namespace: string | undefined): void {
+  const failure = LEIN_FAILURE.exec(line)?.[1];
+  if (failure !== undefined && namespace !== undefined) tests.note(namespace, failure === 'FAIL' ? 'failed' : 'error');
 }
 
 /** `ns.a ns.b`, or `:only ns.a/test`. */

@@ -254,6 +254,34 @@ describe('runners that name only failures', () => {
   });
 });
 
+describe('tests that began, or were asked for, without a result', () => {
+  const ASKED = '+ mvn test -Dtest=ATest\n';
+  it.each([
+    ['[INFO] Tests are skipped.\n[INFO] BUILD SUCCESS\n', 'skipped'],
+    ['[INFO] BUILD SUCCESS\n', 'passed'],
+    [
+      '[INFO] Tests are skipped.\n[INFO] Tests run: 1, Failures: 0, Errors: 0, Skipped: 0\n[INFO] BUILD SUCCESS\n',
+      'passed',
+    ],
+    [
+      '[INFO] Tests run: 1, Failures: 0, Errors: 0, Skipped: 0\n[INFO] Tests are skipped.\n[INFO] BUILD SUCCESS\n',
+      'passed',
+    ],
+  ])('a build of Maven with -Dtest= that says %j is %s', (log, status) => {
+    expect(statuses('java', ASKED + log, 'ATest')).toEqual([status]);
+  });
+
+  it.each([
+    ['lein test a\nlein test b\n', ['passed', 'missing']],
+    ['lein test a\nlein test b\n\nRan 3 tests containing 5 assertions.\n', ['passed', 'passed']],
+    ['lein test a\nFAIL in (x)\nlein test b\nException\n', ['failed', 'missing']],
+    ['lein test a b\nRan 3 tests containing 5 assertions.\n', ['passed', 'passed']],
+    ['lein test a\nRan 1 tests containing 1 assertions.\nlein test b\n', ['passed', 'missing']],
+  ])('a namespace of Leiningen passes at its end: %j', (log, expected) => {
+    expect(statuses('clojure', log, 'a', 'b')).toEqual(expected);
+  });
+});
+
 describe('results in other languages', () => {
   it.each<[LogFormat, string, string, string]>([
     ['ctest', 'PASS: a.sh\nFAIL: b.sh\n', 'a.sh', 'b.sh'],
