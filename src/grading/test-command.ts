@@ -67,8 +67,13 @@ export function testCommand(tests: HiddenTests, given: string | null): TestComma
   const scripts = Object.entries(scriptsOf(tests, template)).map(([name, text]) => [`${SCRIPTS}/${name}`, text]);
   const format = logFormatOf(tests, template, given !== null);
   const own: Partial<HiddenTests> = given === null ? tests : {};
-  return { line, scripts: Object.fromEntries(scripts) as Record<string, string>, format, ...runnerOf(format, own) };
+  const runner = runnerOf(format, own);
+  const runnerFiles = [...runner.runnerFiles, ...(R2E_GYM.test(line) ? ['run_tests.sh'] : [])];
+  return { line, scripts: Object.fromEntries(scripts) as Record<string, string>, format, ...runner, runnerFiles };
 }
+
+/** Its images hold the script in the repository. */
+const R2E_GYM = /\bbash run_tests\.sh$/;
 
 /** @throws BadInputError when it cannot be used */
 function ownCommand({ command, unusable }: HiddenTests): string | null {

@@ -150,7 +150,8 @@ export const r2eGymSet: SetReader = {
     if (expected === null || expected === undefined) return { tests: null, gold: null };
     // Its reward compares all outcomes. Tests that fail for the authors too demand nothing of a patch: left out.
     const failToPass = Object.entries(expected).flatMap(([name, status]) => (status === 'PASSED' ? [name] : []));
-    const command = 'ln -sfn /r2e_tests r2e_tests && bash run_tests.sh';
+    // A link over a patch's own folder of this name would be put into it, beside tests of the patch.
+    const command = 'rm -rf r2e_tests && ln -s /r2e_tests r2e_tests && bash run_tests.sh';
     const tests = { repo, version: null, testPatch: null, failToPass, passToPass: [], command, log: 'pytest' } as const;
     return { tests: requireTests(row, tests), gold: null };
   },

@@ -3,7 +3,7 @@ import { ImageMissingError, SandboxLostError } from '../../../src/core/errors/un
 import type { CandidateGrade, Graded } from '../../../src/grading/grade-candidates.js';
 import { OUT_OF_CPU } from '../../../src/ports/sandbox.js';
 import { ended, exited } from '../../fakes/fake-sandbox.js';
-import { calcPatch, candidate, RIGHT, WRONG } from '../../fixtures/calculator.js';
+import { CALCULATOR, calcPatch, candidate, RIGHT, WRONG } from '../../fixtures/calculator.js';
 import { CALC, GradingWorld, pytest, ROW, TEST_PATCH } from './grading-world.js';
 
 const MINUS = 'tests/test_more.py::test_minus';
@@ -86,6 +86,16 @@ describe('grading', () => {
       'restore tests/test_calc.py tests/test_more.py conftest.py',
       'restore tests/test_calc.py tests/test_more.py conftest.py tests/runtests.py',
     ]);
+  });
+
+  it("restores R2E-Gym's script, and replaces a patch's own folder of its tests", async () => {
+    const added = (path: string): string =>
+      `diff --git a/${path} b/${path}\nnew file mode 100644\n--- /dev/null\n+++ b/${path}\n@@ -0,0 +1 @@\n+x = 1\n`;
+    const world = new GradingWorld({ tests: honest });
+    const row = { docker_image: CALCULATOR, repo_name: 'calc', expected_output_json: '{"test_sum": "PASSED"}' };
+    await world.grade([candidate('a', added('run_tests.sh') + added('r2e_tests/test_1.py'))], { row });
+    expect([...world.steps.values()].flat()).toContain('restore run_tests.sh');
+    expect(world.requests.at(-1)?.argv[2]).toMatch(/\nrm -rf r2e_tests && ln -s \/r2e_tests r2e_tests && bash/);
   });
 
   it('takes one fresh container for every distinct patch', async () => {

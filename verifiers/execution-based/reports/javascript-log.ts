@@ -49,7 +49,7 @@ const HOOK_FAILED = /"(?:before|after) (?:all|each)" hook\b/;
 /** Karma counts the tests of a browser again after each; what the last line lacks was not run. */
 const EXECUTED = /^(.{0,100}?)\bExecuted (\d+) of (\d+)(?:.{0,60}\(skipped (\d+)\))?/;
 
-function lacksTests([, , executed, all, skipped = 0]: readonly (string | undefined)[]): boolean {
+function lacksTests([, , executed, all, skipped = '0']: readonly (string | undefined)[]): boolean {
   return Number(executed) + Number(skipped) < Number(all);
 }
 
